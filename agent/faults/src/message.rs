@@ -2,9 +2,12 @@
 
 use std::sync::LazyLock;
 
-use nodewell_message::{Catalogue, MessageArgs};
+use nodewell_message::{Catalogue, MessageArgs, Template};
 
 use crate::catalogue::FILES;
+
+/// Every message by key, as part of the program: what composes them all day neither parses files nor holds examples.
+static TEMPLATES: &[Template<'static>] = include!(concat!(env!("OUT_DIR"), "/templates.rs"));
 
 /// All of them, for the reference.
 #[must_use]
@@ -20,7 +23,8 @@ pub fn messages() -> &'static Catalogue {
 /// In debug builds, if the catalogue has no such message or other arguments: a bug that tests find.
 #[must_use]
 pub fn message(key: &str, args: MessageArgs<'_>) -> String {
-    messages().compose(key, args)
+    let found = TEMPLATES.binary_search_by(|template| template.key.cmp(key));
+    Template::compose(found.ok().map(|index| TEMPLATES[index]), key, args)
 }
 
 /// The reason that a key begins with.
@@ -36,5 +40,11 @@ mod tests {
     #[test]
     fn every_message_may_ship() {
         assert_eq!(messages().diagnostics(), [""; 0]);
+    }
+
+    #[test]
+    fn the_program_has_what_the_files_have() {
+        let listed: Vec<Template<'_>> = messages().entries().map(nodewell_message::Entry::template).collect();
+        assert_eq!(TEMPLATES, listed);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
 
-use crate::template::{EVENT_LIMIT, LIMIT, MessageArgs, Piece, fill, pieces};
+use crate::template::{EVENT_LIMIT, LIMIT, MessageArgs, Template};
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -110,12 +110,7 @@ impl Catalogue {
     /// In debug builds, if there is no such message or if its arguments are others than these: a bug that tests find.
     #[must_use]
     pub fn compose(&self, key: &str, args: MessageArgs<'_>) -> String {
-        let Some(entry) = self.entries.get(key) else {
-            debug_assert!(false, "no message {key}");
-            return key.to_owned();
-        };
-        debug_assert!(entry.fits(args), "{key}: the args of {:?} are not those given", entry.text);
-        fill(&entry.text, args, entry.limit())
+        Template::compose(self.entries.get(key).map(Entry::template), key, args)
     }
 }
 
@@ -137,26 +132,13 @@ impl Entry {
     pub fn shown(&self) -> String {
         let args: Vec<(&str, &dyn std::fmt::Display)> =
             self.example.iter().map(|(name, argument)| (name.as_str(), argument as &dyn std::fmt::Display)).collect();
-        fill(&self.text, &args, self.limit())
+        self.template().fill(&args)
     }
 
-    /// The most bytes that it has with its arguments.
+    /// What of it a message is made of.
     #[must_use]
-    pub fn limit(&self) -> usize {
-        if self.quotes { EVENT_LIMIT } else { LIMIT }
-    }
-
-    /// Names of its places.
-    pub(crate) fn places(&self) -> impl Iterator<Item = &str> {
-        pieces(&self.text).into_iter().filter_map(|piece| match piece {
-            Piece::Argument(name) => Some(name),
-            Piece::Words(_) => None,
-        })
-    }
-
-    /// Whether each place has its argument, and each argument its place.
-    fn fits(&self, args: MessageArgs<'_>) -> bool {
-        let is_given = |place: &str| args.iter().any(|(name, _)| *name == place);
-        self.places().all(is_given) && args.iter().all(|(name, _)| self.places().any(|place| place == *name))
+    pub fn template(&self) -> Template<'_> {
+        let limit = if self.quotes { EVENT_LIMIT } else { LIMIT };
+        Template { key: &self.key, text: &self.text, limit }
     }
 }

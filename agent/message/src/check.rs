@@ -38,7 +38,7 @@ impl Catalogue {
 impl Entry {
     fn diagnostics(&self) -> Vec<String> {
         let mut diagnostics = Vec::new();
-        let places: BTreeSet<&str> = self.places().collect();
+        let places: BTreeSet<&str> = self.template().places().collect();
         let examples: BTreeSet<&str> = self.example.keys().map(String::as_str).collect();
         if places != examples {
             diagnostics.push(format!("its places are {places:?}, its example has {examples:?}"));

@@ -11,4 +11,4 @@ mod template;
 
 pub use catalogue::{Catalogue, Entry, Reasons};
 pub use check::text_diagnostics;
-pub use template::{EVENT_LIMIT, LIMIT, MessageArgs};
+pub use template::{EVENT_LIMIT, LIMIT, MessageArgs, Template};

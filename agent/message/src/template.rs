@@ -14,12 +14,55 @@ const SHORT: usize = 16;
 /// The arguments of a message: for each place `{name}` of its template the name and the value that is shown there.
 pub type MessageArgs<'a> = &'a [(&'a str, &'a dyn Display)];
 
+/// A text with places for arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Template<'t> {
+    pub key: &'t str,
+    pub text: &'t str,
+    /// The most bytes that it has with its arguments.
+    pub limit: usize,
+}
+
 /// A piece of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece<'t> {
     Words(&'t str),
     /// The name between braces.
     Argument(&'t str),
+}
+
+impl<'t> Template<'t> {
+    /// What `found` of `key` gives with `args`.
+    ///
+    /// # Panics
+    /// In debug builds, if there is none or if its arguments are others than these: a bug that tests find.
+    #[must_use]
+    pub fn compose(found: Option<Self>, key: &str, args: MessageArgs<'_>) -> String {
+        let Some(template) = found else {
+            debug_assert!(false, "no message {key}");
+            return key.to_owned();
+        };
+        debug_assert!(template.fits(args), "{key}: the args of {:?} are not those given", template.text);
+        template.fill(args)
+    }
+
+    pub(crate) fn fill(&self, args: MessageArgs<'_>) -> String {
+        fill(self.text, args, self.limit)
+    }
+
+    /// Names of its places.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &'t str> {
+        pieces(self.text).into_iter().filter_map(|piece| match piece {
+            Piece::Argument(name) => Some(name),
+            Piece::Words(_) => None,
+        })
+    }
+
+    /// Whether each place has its argument, and each argument its place.
+    fn fits(&self, args: MessageArgs<'_>) -> bool {
+        let is_given = |place: &str| args.iter().any(|(name, _)| *name == place);
+        self.places().all(is_given) && args.iter().all(|(name, _)| self.places().any(|place| place == *name))
+    }
 }
 
 /// The pieces of `text` in their order. A brace without its other half is a word.
