@@ -8,13 +8,19 @@ pub mod native;
 
 use std::io::IsTerminal;
 
-use tracing_subscriber::{EnvFilter, Layer, Registry, layer::SubscriberExt, util::SubscriberInitExt};
+use tracing_subscriber::{Layer, Registry, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
 /// Starts logging as `identifier` (`SYSLOG_IDENTIFIER`), at `level` if the environment sets nothing; a second call
 /// changes nothing.
 pub fn init(identifier: &'static str, level: &str) {
-    let filter = EnvFilter::try_from_env("NODEWELL_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-    let _ = Registry::default().with(output(identifier).with_filter(filter)).try_init();
+    let wanted = std::env::var("NODEWELL_LOG").unwrap_or_default();
+    let _ = Registry::default().with(output(identifier).with_filter(levels(&wanted, level))).try_init();
+}
+
+/// What `wanted` sets: a level, or levels of targets; `level` where it is nothing of the kind.
+fn levels(wanted: &str, level: &str) -> Targets {
+    let levels = [wanted, level].into_iter().filter(|levels| !levels.is_empty()).find_map(|levels| levels.parse().ok());
+    levels.unwrap_or_default()
 }
 
 fn output(identifier: &'static str) -> Box<dyn Layer<Registry> + Send + Sync> {
@@ -25,4 +31,21 @@ fn output(identifier: &'static str) -> Box<dyn Layer<Registry> + Send + Sync> {
     }
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     Box::new(tracing_subscriber::fmt::layer().with_writer(lines::Lines).with_ansi(colours).with_target(false))
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::Level;
+
+    use super::levels;
+
+    #[test]
+    fn a_level_and_targets_are_taken_and_nonsense_is_not() {
+        let is_on = |wanted: &str, target: &str, level: Level| levels(wanted, "info").would_enable(target, &level);
+        assert!(is_on("", "nodewell_agent", Level::INFO) && !is_on("", "nodewell_agent", Level::DEBUG));
+        assert!(is_on("debug", "nodewell_agent::socket", Level::DEBUG));
+        assert!(is_on("warn,nodewell_agent=trace", "nodewell_agent::socket", Level::TRACE));
+        assert!(!is_on("warn,nodewell_agent=trace", "kube", Level::INFO));
+        assert!(is_on("a=b=c", "nodewell_agent", Level::INFO), "as if it were not set");
+    }
 }
