@@ -22,6 +22,7 @@ mod reporters;
 mod runner;
 mod service;
 mod services;
+mod shutdown;
 mod status_line;
 mod task;
 mod task_name;
@@ -40,12 +41,13 @@ use tokio::signal::unix::{SignalKind, signal};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use protocol::{Reply, read_line};
 
-pub use children::{Children, Spawner};
+pub use children::Children;
 pub use command::{ChecksCommand, ChecksCommandLine};
 pub use flags::{Group, RunFlags, TestFlags, WorkerFlags};
 pub use reporters::reporters;
 pub use runner::{Release, ReleaseError, ReleaseFile};
 pub use services::npd_health_checks;
+pub use shutdown::system_stops;
 
 pub(crate) use plugins::try_plugin;
 pub(crate) use runner::GPU_DRIVERS;
@@ -66,9 +68,6 @@ use protocol::WorkerConfig;
 use runner::{Runner, RunnerPlan};
 use services::{Services, ServicesPlan};
 use status_line::StatusLine;
-
-/// The program of check processes and their workers.
-const PROGRAM: &str = "nodewell-checks";
 
 /// What a check process is to do.
 #[derive(Debug)]

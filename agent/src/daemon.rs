@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use crate::{
-    check_process::{Children, Group, Spawner},
+    check_process::{Children, Group},
     config::{self, CheckProcesses, Config, Flags},
     detectors::{
         pod_names::{KnownPodNames, PodNamesFile},
@@ -35,7 +35,7 @@ use crate::{
         ledger_sender::{LedgerSender, Report},
     },
     readers::{self, ReaderSetup, Readers},
-    runtime::{Stop, Tasks, activation::Activated, notify, tasks::AtStop},
+    runtime::{Spawner, Stop, Tasks, activation::Activated, heap, notify, program::CHECKS, tasks::AtStop},
     shared_state::{Command, SharedState},
     socket::{self, Access, BindError, Door, Grants, SocketFile},
     sources::kmsg::Expectations,
@@ -178,6 +178,8 @@ impl Agent {
         agent.spawn_boot_monitor(ledger_sender.clone());
         agent.spawn_check_processes(ledger_sender.clone());
         agent.spawn_state_monitor(&ledger_sender);
+        let reloads = agent.reloads.subscribe();
+        agent.tasks.supervise("heap", AtStop::Drop, move || heap::trim(reloads.clone()));
         agent.ledger_sender = Some(ledger_sender);
         Ok(agent)
     }
@@ -223,7 +225,7 @@ impl Agent {
                 flags: self.flags.clone(),
                 reloads: self.reloads.subscribe(),
                 state_dir: self.config.state_dir.clone(),
-                spawner: Spawner::start(),
+                spawner: Spawner::beside_us(CHECKS),
                 ledger_sender,
                 stop: self.tasks.stop().clone(),
             };

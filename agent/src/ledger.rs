@@ -80,8 +80,8 @@ impl LedgerTask {
 
     /// Works until all reporters are gone.
     pub async fn run(mut self, mut inputs: Inputs) {
-        let mut reports = Vec::with_capacity(BATCH);
-        let mut commands = Vec::with_capacity(BATCH);
+        // As large as the largest batch so far.
+        let (mut reports, mut commands) = (Vec::new(), Vec::new());
         loop {
             self.publish();
             let deadline = self.ledger.next_deadline();

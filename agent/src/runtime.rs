@@ -3,13 +3,16 @@
 pub mod activation;
 pub mod clock;
 pub mod crash;
+pub mod heap;
 pub mod notify;
 pub mod panics;
 pub mod program;
 pub mod shared_file;
+pub mod spawner;
 pub mod stats;
 pub mod stop;
 pub mod tasks;
 
+pub use spawner::Spawner;
 pub use stop::Stop;
 pub use tasks::Tasks;

@@ -32,6 +32,11 @@ const NEEDS: &[Need] = &[Need::LoopDevice, Need::Controller("blkio"), Need::Cont
 const REPORT: &str = r#"{"source": "probe", "events": [
     {"severity": "warn", "timestamp": "2026-01-01T00:00:00Z", "reason": "ProbeFailed", "message": "first report of all"}]}"#;
 
+fn tasks_of(pid: u32) -> Vec<u32> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    tasks.filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
+}
+
 /// Nothing of this was done before the disk hangs: what it takes must be in memory all the same.
 fn detection_and_the_socket_go_on() {
     let root = RootDisk::new();
@@ -70,11 +75,12 @@ fn a_check_process_that_cannot_be_started_holds_nothing_up() {
     let mut hang = root.hang();
     send(Signal::SIGKILL);
     agent.wait_event("CheckProcessEnded");
-    // What is not yet the program is called as the thread that starts it.
+    // It is a thread of the agent that waits, and no child that has copies of its descriptors.
     until("another one is being started", || {
-        let is_it = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "spawner\n");
-        children_of(agent.pid()).into_iter().find(|pid| is_it(pid) && state(*pid) == Some('D'))
+        let is_it = |task: &u32| fs::read_to_string(format!("/proc/{task}/comm")).is_ok_and(|name| name == "spawner\n");
+        tasks_of(agent.pid()).into_iter().find(|task| is_it(task) && state(*task) == Some('D'))
     });
+    assert_eq!(children_of(agent.pid()).len(), 2, "the other check processes");
     agent.kmsg().write(OOPS);
     agent.wait_condition("KernelUnhealthy", "True");
     hang.assert_holds();

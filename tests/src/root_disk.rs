@@ -146,13 +146,13 @@ fn below(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").expect("an absolute path"))
 }
 
-/// What the dynamic linker loads for `program`, itself included.
 /// The agent's programs and their libraries.
 fn files() -> BTreeSet<PathBuf> {
     let programs = ["nodewelld", PROGRAM].map(binary);
     programs.iter().flat_map(|program| libraries(program)).chain(programs.clone()).collect()
 }
 
+/// What the dynamic linker loads for `program`, itself included.
 fn libraries(program: &Path) -> Vec<PathBuf> {
     let listed = output_of("ldd", &[], program);
     listed.split_whitespace().filter(|word| word.starts_with('/')).map(PathBuf::from).collect()

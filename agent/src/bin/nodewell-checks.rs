@@ -24,13 +24,14 @@ fn main() -> ExitCode {
     match command {
         ChecksCommand::Run(flags) => run(*flags),
         ChecksCommand::Worker(flags) => worker(&flags),
+        ChecksCommand::SystemStops { bus } => system_stops(&bus),
         ChecksCommand::Repair(flags) => repair(flags),
     }
 }
 
 /// One of the check processes.
 fn run(flags: RunFlags) -> ExitCode {
-    if flags.parent.is_some_and(|parent| !end_with(parent, c"nodewell-checks")) {
+    if flags.parent.is_some_and(|parent| !end_with(parent)) {
         return ExitCode::SUCCESS;
     }
     let as_the_agent = flags.as_the_agent();
@@ -57,11 +58,18 @@ fn run(flags: RunFlags) -> ExitCode {
 
 /// What a check process starts for calls that may never return.
 fn worker(flags: &WorkerFlags) -> ExitCode {
-    if !end_with(flags.parent, c"nodewell-checks") {
+    if !end_with(flags.parent) {
         return ExitCode::SUCCESS;
     }
     let outcome = check_process::worker::run(flags.worker_group, flags.socket.as_deref());
     outcome.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
+}
+
+/// For the agent that is stopped.
+fn system_stops(bus: &str) -> ExitCode {
+    let mut stops = false;
+    let outcome = started(|runtime| runtime.block_on(check_process::system_stops(bus)).map(|answer| stops = answer));
+    if outcome == ExitCode::SUCCESS && !stops { ExitCode::FAILURE } else { outcome }
 }
 
 /// The helper that restarts units, or one look at what it would do.

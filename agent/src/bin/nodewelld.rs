@@ -12,10 +12,12 @@ use nodewell_agent::{
     },
 };
 use nodewell_rules::{Diagnostic, RuleSet};
-use nodewell_sys::memory::{Locking, load_program, lock_memory, one_malloc_arena};
+use nodewell_sys::memory::{Locking, drop_relocations, load_program, lock_memory, one_malloc_arena, trim_heap};
 use tokio::task::LocalSet;
 
 fn main() -> ExitCode {
+    // Before anything is allocated that is given back. Only glibc has arenas.
+    let _ = one_malloc_arena();
     // Before anything else opens a descriptor.
     let activated = Activated::take();
     let flags = match command_line() {
@@ -24,7 +26,7 @@ fn main() -> ExitCode {
     };
     nodewell_journal::init("nodewelld", "info");
     activated.log_complaints();
-    if flags.parent.is_some_and(|parent| !end_with(parent, c"nodewelld")) {
+    if flags.parent.is_some_and(|parent| !end_with(parent)) {
         return ExitCode::SUCCESS;
     }
     close_memory();
@@ -53,10 +55,10 @@ fn run(flags: Flags, config: Config, rules: RuleSet, activated: Activated) -> Ex
     started(|runtime| LocalSet::new().block_on(runtime, daemon::run(flags, config, rules, activated)))
 }
 
-/// One malloc arena before the first thread; and, where we may, no page of ours on a disk that could die.
+/// Where we may, no page of ours on a disk that could die.
 fn prepare_memory() {
-    // Only glibc has arenas.
-    let _ = one_malloc_arena();
+    // What configuration and rules needed while they were read would be locked too.
+    trim_heap();
     // With a limit in force every later mapping past it would fail: then it is better not to lock at all.
     let unlimited = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_MEMLOCK)
         .is_ok_and(|(soft, _)| soft == nix::libc::RLIM_INFINITY);
@@ -64,7 +66,9 @@ fn prepare_memory() {
         tracing::info!(
             "memory is not locked, because RLIMIT_MEMLOCK is limited: a dead root disk could stall the agent"
         );
-    } else if let Err(error) = lock_memory(Locking::Touched).and_then(|()| load_program()) {
+    } else if let Err(error) =
+        lock_memory(Locking::Touched).and_then(|()| load_program()).and_then(|()| drop_relocations())
+    {
         tracing::warn!(%error, "memory is not locked: a dead root disk could stall the agent");
     }
 }

@@ -1,12 +1,11 @@
 //! The check processes where no service manager starts them: children of the agent, started again when they end.
 
-mod spawner;
-
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fmt::Display,
     io,
-    path::PathBuf,
+    path::{Path, PathBuf},
+    pin::pin,
     process::{ExitStatus, Stdio},
     time::{Duration, Instant},
 };
@@ -22,21 +21,21 @@ use tokio::{
 };
 
 use crate::{
-    check_process::{Group, PROGRAM},
+    check_process::Group,
     config::Flags,
     monitors::{
         ledger_sender::{LedgerSender, Report},
         own_event::own_event,
     },
-    runtime::Stop,
+    runtime::{Spawner, Stop, program::CHECKS},
 };
-
-pub use spawner::Spawner;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// A check process that ran for so long does not end because of how it was started: the pause starts over.
 const STEADY: Duration = Duration::from_secs(60);
+/// A start of so long waits for a disk.
+const LONG_START: Duration = Duration::from_secs(10);
 /// How long a check process may take for its last report after SIGTERM. The agent takes 5 s for its own stop, and the
 /// ledger receives reports only in the first half of them.
 const GRACE: Duration = Duration::from_secs(2);
@@ -66,11 +65,13 @@ impl Children {
     pub async fn supervise(mut self, group: Group) {
         let mut pause = FIRST_PAUSE;
         while !self.stop.is_set() {
-            let began = Instant::now();
+            // What is read again from here on is news for the child.
+            self.reloads.mark_unchanged();
             let started = tokio::select! {
                 started = self.start(group) => started,
                 () = self.stop.requested() => return,
             };
+            let began = Instant::now();
             let how = match started {
                 Ok(child) => match self.wait(group, child).await {
                     Some(status) => status.to_string(),
@@ -90,40 +91,49 @@ impl Children {
         }
     }
 
-    /// The program beside this one: after an upgrade that of the next version, which reports over the socket all the
-    /// same. It ends with us, however we end.
+    /// It ends with us, however we end.
     async fn start(&self, group: Group) -> io::Result<Child> {
-        let program = std::env::current_exe()?.with_file_name(PROGRAM);
-        let mut command = Command::new(&program);
-        command.arg0(PROGRAM).args(["run", group.as_str(), "--socket"]).arg(&self.socket);
-        command.arg("--parent").arg(std::process::id().to_string());
-        self.add_flags(&mut command);
-        if let Some(state_dir) = &self.state_dir {
-            command.arg("--state-dir").arg(state_dir.join("hardware"));
+        let arguments = self.arguments(group);
+        let prepare = move |program: &Path| {
+            let mut command = Command::new(program);
+            command.arg0(CHECKS).args(arguments);
+            for name in OWN_ENVIRONMENT {
+                command.env_remove(name);
+            }
+            // A group of its own: Ctrl-C at a terminal is for us, and we stop it in our own time.
+            command.stdin(Stdio::null()).process_group(0);
+            command
+        };
+        let mut started = pin!(self.spawner.spawn(prepare));
+        tokio::select! {
+            started = &mut started => return started,
+            () = tokio::time::sleep(LONG_START) => {}
         }
-        for name in OWN_ENVIRONMENT {
-            command.env_remove(name);
-        }
-        // A group of its own: Ctrl-C at a terminal is for us, and we stop it in our own time.
-        command.stdin(Stdio::null()).process_group(0);
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", program.display()));
-        self.spawner.spawn(command).await.map_err(named)
+        tracing::error!(
+            check_process = group.as_str(),
+            "check process is still being started: its program cannot be read"
+        );
+        started.await
     }
 
-    fn add_flags(&self, command: &mut Command) {
+    fn arguments(&self, group: Group) -> Vec<OsString> {
         let Flags { config, rules, npd_config, node_name, releases_of, .. } = &self.flags;
         let one = |name: &'static str, value: &OsStr| [name.into(), value.to_owned()];
+        let socket = one("--socket", self.socket.as_os_str());
+        let parent = one("--parent", std::process::id().to_string().as_ref());
         let config = config.iter().map(|file| one("--config", file.as_os_str()));
         let rules = rules.iter().map(|folder| one("--rules", folder.as_os_str()));
         let npd_config = npd_config.iter().map(|file| one("--npd-config", file.as_os_str()));
         let node_name = node_name.iter().map(|name| one("--node-name", name.as_ref()));
         let releases_of = releases_of.iter().map(|socket| one("--releases-of", socket.as_os_str()));
-        command.args(config.chain(rules).chain(npd_config).chain(node_name).chain(releases_of).flatten());
+        let state_dir = self.state_dir.iter().map(|folder| one("--state-dir", folder.join("hardware").as_os_str()));
+        let flags = [socket, parent].into_iter().chain(config).chain(rules).chain(npd_config).chain(node_name);
+        let flags = flags.chain(releases_of).chain(state_dir).flatten();
+        ["run".into(), group.as_str().into()].into_iter().chain(flags).collect()
     }
 
     /// How it ended, or `None` after the stop.
     async fn wait(&mut self, group: Group, mut child: Child) -> Option<ExitStatus> {
-        self.reloads.mark_unchanged();
         loop {
             tokio::select! {
                 // Only this task waits for it, so there is always an answer.

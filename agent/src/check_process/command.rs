@@ -1,6 +1,7 @@
 //! The command line of `nodewell-checks`.
 
 use clap::{Parser, Subcommand};
+use nodewell_checks::systemd::SYSTEM_BUS;
 
 use super::flags::{RunFlags, WorkerFlags};
 use crate::repair::RepairFlags;
@@ -28,6 +29,13 @@ pub enum ChecksCommand {
     /// Call devices for a check process, which starts it; a call may never return
     #[command(hide = true)]
     Worker(WorkerFlags),
+    /// Exit with 0 if the whole system shuts down, else with 1; the agent asks when it is stopped
+    #[command(hide = true)]
+    SystemStops {
+        /// Where systemd is asked
+        #[arg(long, value_name = "ADDRESS", default_value = SYSTEM_BUS)]
+        bus: String,
+    },
     /// Restart units of a fixed list while they are broken, and not too often; off unless configured, runs as root
     Repair(RepairFlags),
 }

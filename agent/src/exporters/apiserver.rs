@@ -50,7 +50,10 @@ pub use stats::{ApiStats, RequestKind};
 
 pub use crate::bucket::Rate;
 
-use crate::{runtime::clock::Clock, shared_state::SharedState};
+use crate::{
+    runtime::{Spawner, clock::Clock, program::CHECKS},
+    shared_state::SharedState,
+};
 use connection::Connection;
 use schedule::ScheduleTiming;
 use shared::Shared;
@@ -93,8 +96,8 @@ pub struct ApiserverConfig {
     /// When conditions are taken from other field managers.
     pub take_over: TakeOver,
     pub lease: LeaseConfig,
-    /// Where systemd is asked whether the whole system shuts down.
-    pub system_bus: String,
+    /// The program that asks systemd whether the whole system shuts down.
+    pub checks: Spawner,
     /// The scale test runs thousands of exporters on virtual time.
     pub clock: Clock,
 }
@@ -121,7 +124,7 @@ impl ApiserverConfig {
             flush_grace: Duration::from_secs(2),
             take_over: TakeOver::default(),
             lease: LeaseConfig::default(),
-            system_bus: nodewell_checks::systemd::SYSTEM_BUS.to_owned(),
+            checks: Spawner::beside_us(CHECKS),
             clock: Clock::default(),
         }
     }

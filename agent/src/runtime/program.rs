@@ -1,11 +1,14 @@
 //! What the programs that run in the background have in common: how they start, how they fail, and with which exit code.
 
-use std::{ffi::CStr, io::Write, process::ExitCode};
+use std::{ffi::CString, io::Write, process::ExitCode};
 
 use clap::Parser;
 use nix::sys::signal::Signal;
 use nodewell_rules::Diagnostic;
 use tokio::runtime::Runtime;
+
+/// The program of check processes, of their workers and of repairs.
+pub const CHECKS: &str = "nodewell-checks";
 
 /// `EX_USAGE`, `EX_SOFTWARE`, `EX_CONFIG` of sysexits.h.
 const USAGE: u8 = 64;
@@ -33,12 +36,13 @@ pub fn started<E: std::error::Error>(work: impl FnOnce(&Runtime) -> Result<(), E
     outcome.map_or_else(|fatal| failed(&fatal), |()| ExitCode::SUCCESS)
 }
 
-/// Lets this process end with its parent, which started it as the program `name`. False if that is gone already.
+/// Lets this process end with its parent, which started it. False if that is gone already.
 #[must_use]
-pub fn end_with(parent: i32, name: &CStr) -> bool {
-    // Started as /proc/self/exe, we would be called `exe`.
-    let _ = nix::sys::prctl::set_name(name);
-    // Only an invalid signal can be refused. It is sent when the thread that started us ends: the parent's main thread.
+pub fn end_with(parent: i32) -> bool {
+    // Started as /proc/self/exe, the kernel calls us `exe`. No argument has a null byte.
+    let _ = CString::new(name()).map(|name| nix::sys::prctl::set_name(&name));
+    // Only an invalid signal can be refused. It is sent when the thread that started us ends: a thread that lives as long
+    // as the parent does.
     let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL);
     nix::unistd::getppid().as_raw() == parent
 }

@@ -82,7 +82,7 @@ pub(super) fn raced(node: &Node) {
     for round in 0..3 {
         starts("apt-get remove --yes --quiet nodewell");
         let left = machine.sh("for process in /proc/[0-9]*; do \
-               case $(readlink $process/exe) in */nodewelld* | */nodewell-checks*) echo $process ;; esac; done; \
+               case $(readlink $process/exe) in */bin/nodewell*) echo $process ;; esac; done; \
              ls -d /run/nodewell/nodewell.sock /run/nodewell/identity 2>/dev/null; true");
         assert_eq!(left, "", "round {round}: it runs, or can be asked, without being installed");
         let masked = machine.sh("find /run/systemd/system -name 'nodewell*' -lname /dev/null; true");

@@ -11,7 +11,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use crate::check_process::{PROGRAM, WorkerGroup};
+use crate::{check_process::WorkerGroup, runtime::program::CHECKS};
 
 /// Starts workers; the tests have one of their own.
 pub(in crate::check_process) trait SpawnWorker {
@@ -44,7 +44,7 @@ impl SpawnWorker for SelfExec {
         // Whatever lies at its path by now: both sides have to use one protocol.
         let mut command = Command::new("/proc/self/exe");
         command
-            .arg0(PROGRAM)
+            .arg0(CHECKS)
             .args(["worker", self.worker_group.as_str(), "--parent"])
             .arg(std::process::id().to_string());
         command.arg("--socket").arg(&self.socket);

@@ -14,11 +14,11 @@ use tokio::time::sleep;
 use super::{process::WorkerProcess, worker_client::KILL_TIMEOUT};
 use crate::{
     check_process::{
-        PROGRAM, WorkerGroup,
+        WorkerGroup,
         task::{self, Stat},
         task_name::TaskName,
     },
-    runtime::notify,
+    runtime::{notify, program::CHECKS},
 };
 
 /// With so many nothing more is asked: what hangs is more than single devices.
@@ -149,7 +149,7 @@ impl Orphan {
         let task_name = TaskName::named(&stat.name, ours.worker_group).filter(|_| stat.is_there())?;
         // One whose check process lives is looked after by that.
         let parent = Stat::read(&proc.join(stat.parent.to_string()));
-        let is_orphan = parent.is_none_or(|parent| parent.name != PROGRAM);
+        let is_orphan = parent.is_none_or(|parent| parent.name != CHECKS);
         let is_stuck = is_orphan && ours.owns(&folder) && task::is_stuck(&folder, &stat);
         is_stuck.then_some(Self { folder, pid, task_name, started: stat.started })
     }

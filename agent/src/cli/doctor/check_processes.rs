@@ -1,6 +1,6 @@
 //! Whether each check process runs that this machine needs.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use nodewell_checks::probe::Roots;
 use nodewell_model::view::DaemonView;
@@ -9,6 +9,7 @@ use super::check::Check;
 use crate::{
     check_process::{GPU_DRIVERS, Group},
     config::{CheckProcesses, Config},
+    runtime::program::CHECKS,
 };
 
 /// Without one of these systemd skips `nodewell-disk.service` (`ConditionCapability=`); their numbers are the kernel's.
@@ -16,17 +17,20 @@ const DISK_CAPABILITIES: [(&str, u32); 3] = [("CAP_SYS_RAWIO", 17), ("CAP_SYS_AD
 
 /// A warning for each that does not report and would have something to do.
 pub(super) fn missing(daemons: &[DaemonView], config: &Config) -> Vec<Check> {
-    missing_at(&Roots::default(), daemons, config)
+    // Packages put it beside this program.
+    let program = std::env::current_exe().unwrap_or_default().with_file_name(CHECKS);
+    missing_at(&Roots::default(), &program, daemons, config)
 }
 
-fn missing_at(roots: &Roots, daemons: &[DaemonView], config: &Config) -> Vec<Check> {
+fn missing_at(roots: &Roots, program: &Path, daemons: &[DaemonView], config: &Config) -> Vec<Check> {
     let is_heard = |group: Group| {
         let name = format!("{}@", group.as_str());
         daemons.iter().any(|daemon| daemon.name.starts_with(&name))
     };
     let missing = [Group::Check, Group::Disk, Group::Gpu].into_iter().filter(|group| !is_heard(*group));
     let needed = missing.filter(|group| is_needed(*group, &roots.sys, config));
-    let advice = |group| advice(group, config.check_processes, &roots.proc);
+    let broken = broken(program);
+    let advice = |group| broken.clone().unwrap_or_else(|| advice(group, config.check_processes, &roots.proc));
     needed.map(|group| Check::warn(group.as_str(), lacking(group), advice(group))).collect()
 }
 
@@ -50,6 +54,18 @@ fn lacking(group: Group) -> &'static str {
         Group::Disk => "does not run: the disks and arrays are not checked",
         Group::Gpu => "does not run: the GPUs are not checked, and what their resets mend stays a problem",
     }
+}
+
+/// What to do where no service could start their program.
+fn broken(program: &Path) -> Option<String> {
+    let why = match fs::metadata(program) {
+        Err(error) => error.to_string(),
+        Ok(found) if !found.is_file() => "it is no file".to_owned(),
+        Ok(found) if found.len() == 0 => "it is empty".to_owned(),
+        Ok(found) if found.permissions().mode() & 0o111 == 0 => "it is not executable".to_owned(),
+        Ok(_) => return None,
+    };
+    Some(format!("their program {} cannot be started ({why}): install the package again", program.display()))
 }
 
 fn advice(group: Group, check_processes: CheckProcesses, proc: &Path) -> String {
@@ -107,8 +123,13 @@ mod tests {
         Roots { sys: sys.to_owned(), proc: sys.join("proc"), ..Roots::default() }
     }
 
+    /// One that can be started.
+    fn program() -> std::path::PathBuf {
+        std::env::current_exe().unwrap()
+    }
+
     fn named(sys: &Path, heard: &[&str], config: &Config) -> Vec<String> {
-        missing_at(&roots(sys), &daemons(heard), config).into_iter().map(|check| check.name).collect()
+        missing_at(&roots(sys), &program(), &daemons(heard), config).into_iter().map(|check| check.name).collect()
     }
 
     #[test]
@@ -135,11 +156,33 @@ mod tests {
     #[test]
     fn what_to_do_depends_on_who_starts_it() {
         let sys = tempfile::tempdir().unwrap();
-        let advice =
-            |config: &Config| missing_at(&roots(sys.path()), &daemons(&["check@root"]), config).remove(0).advice;
+        let advice = |config: &Config| {
+            missing_at(&roots(sys.path()), &program(), &daemons(&["check@root"]), config).remove(0).advice
+        };
         assert!(advice(&config()).starts_with("systemctl enable --now nodewell-disk"));
         let spawned = Config { check_processes: CheckProcesses::Spawn, ..config() };
         assert!(advice(&spawned).contains("`nodewell-checks run disk`"));
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_started_comes_before_its_units() {
+        let root = tempfile::tempdir().unwrap();
+        let program = root.path().join("nodewell-checks");
+        let advice = || missing_at(&roots(root.path()), &program, &[], &config()).remove(0).advice;
+        let is_broken = |why: &str| {
+            let advice = advice();
+            assert!(advice.contains("nodewell-checks cannot be started") && advice.contains(why), "{advice}");
+        };
+        is_broken("No such file");
+        fs::create_dir(&program).unwrap();
+        is_broken("it is no file");
+        fs::remove_dir(&program).unwrap();
+        fs::write(&program, "").unwrap();
+        is_broken("it is empty");
+        fs::write(&program, "program").unwrap();
+        is_broken("it is not executable");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(advice().starts_with("systemctl enable --now nodewell-check"));
     }
 
     /// As in a container that has all but raw access to devices, and in one of Docker's.
@@ -149,7 +192,7 @@ mod tests {
         let advice = |bounding: &str, heard: &[&str]| {
             fs::create_dir_all(root.path().join("proc/1")).unwrap();
             fs::write(root.path().join("proc/1/status"), format!("Name:\tsystemd\nCapBnd:\t{bounding}\n")).unwrap();
-            missing_at(&roots(root.path()), &daemons(heard), &config()).remove(0).advice
+            missing_at(&roots(root.path()), &program(), &daemons(heard), &config()).remove(0).advice
         };
         let of_disk = |bounding: &str| advice(bounding, &["check@root"]);
         assert!(of_disk("000001ffffffffff").starts_with("systemctl enable --now nodewell-disk"));

@@ -72,7 +72,7 @@ mod tests {
     fn process(folder: &Path, name: &str, state: char) -> Option<Worker> {
         let zeros = vec!["0"; 48].join(" ");
         fs::write(folder.join("stat"), format!("7 ({name}) {state} 1 {zeros}\n")).unwrap();
-        let line = format!("nodewelld\0worker\0disk\0--parent\0{}\0--socket\0{SOCKET}\0", 5);
+        let line = format!("nodewell-checks\0worker\0disk\0--parent\0{}\0--socket\0{SOCKET}\0", 5);
         fs::write(folder.join("cmdline"), line).unwrap();
         worker(folder, Group::Disk)
     }

@@ -103,11 +103,11 @@ impl<'a> Lease<'a> {
 
     /// The last thing that is written, where the whole system shuts down. A Lease that was never there says nothing.
     async fn announce_shutdown(&self) {
-        let config = &self.shared.config;
-        let Some(boot_id) = shutdown::ending_boot(&config.system_bus).await.filter(|_| self.renewed_at.is_some())
-        else {
+        if self.renewed_at.is_none() {
             return;
-        };
+        }
+        let config = &self.shared.config;
+        let Some(boot_id) = shutdown::ending_boot(&config.checks).await else { return };
         match self.shared.connection.send(&object::announce(config, &boot_id, self.shared.clock.wall())).await {
             Ok(_) => tracing::info!(boot_id, "the system shuts down: the Lease says so"),
             Err(error) => tracing::warn!(%error, "the system shuts down, and the Lease does not say so"),

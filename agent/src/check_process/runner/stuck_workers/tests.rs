@@ -79,7 +79,7 @@ async fn two_orphans_are_many_and_another_process_with_its_pid_is_not_it() {
 #[tokio::test(start_paused = true)]
 async fn only_an_orphan_that_is_still_there_is_stuck() {
     let proc = Proc::new();
-    proc.put(50, PROGRAM, 'S', 1, 10);
+    proc.put(50, CHECKS, 'S', 1, 10);
     proc.put(77, "nwd:nvme0", 'D', 50, 400);
     proc.put(78, "nwd:nvme1", 'Z', 1, 400);
     proc.put(79, "kworker/0:1", 'D', 2, 400);

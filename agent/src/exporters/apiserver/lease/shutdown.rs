@@ -1,31 +1,39 @@
 //! Whether the agent is stopped because the whole system shuts down: then its Lease names the boot that ends, and the controller
 //! gives the node time to come back. A package that restarts the agent announces nothing.
 
-use std::{path::Path, time::Duration};
+use std::{io, path::Path, process::ExitStatus, time::Duration};
 
-use nodewell_checks::systemd::{ActiveState, ListedUnit, Manager};
+use tokio::{process::Command, time::timeout};
 
-/// Every shutdown, reboot and halt starts it, together with the stop of all services (systemd.special(7)).
-const TARGET: &str = "shutdown.target";
+use crate::runtime::Spawner;
+
 /// Of the time that is left for the last requests.
 const DEADLINE: Duration = Duration::from_millis(500);
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// The boot that ends, as kubelets name it. Nothing where systemd cannot be asked: a node is not said to shut down by guess.
-pub(super) async fn ending_boot(system_bus: &str) -> Option<String> {
-    match Manager::at(system_bus, DEADLINE).units(&[TARGET]).await {
-        Ok(units) if units.iter().any(is_shutting_down) => boot_id(Path::new(BOOT_ID)),
-        Ok(_) => None,
-        Err(error) => {
-            tracing::info!(%error, "whether the system shuts down is not known: the controller gets no announcement");
-            None
-        }
-    }
+/// The boot that ends, as kubelets name it. Nothing where that cannot be found out: a node is not said to shut down by
+/// guess. `checks` starts the program that asks systemd.
+pub(super) async fn ending_boot(checks: &Spawner) -> Option<String> {
+    let why = match timeout(DEADLINE, ask(checks)).await {
+        Ok(Ok(status)) => match status.code() {
+            Some(0) => return boot_id(Path::new(BOOT_ID)),
+            Some(1) => return None,
+            _ => status.to_string(),
+        },
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("no answer within {} ms", DEADLINE.as_millis()),
+    };
+    tracing::info!(why, "whether the system shuts down is not known: the controller gets no announcement");
+    None
 }
 
-fn is_shutting_down(unit: &ListedUnit) -> bool {
-    let starts = unit.job.as_deref() == Some("start");
-    unit.name == TARGET && (starts || matches!(unit.active, ActiveState::Active | ActiveState::Activating))
+async fn ask(checks: &Spawner) -> io::Result<ExitStatus> {
+    let prepare = |program: &Path| {
+        let mut command = Command::new(program);
+        command.arg("system-stops").env_remove("NOTIFY_SOCKET");
+        command
+    };
+    checks.spawn(prepare).await?.wait().await
 }
 
 fn boot_id(file: &Path) -> Option<String> {
@@ -35,24 +43,7 @@ fn boot_id(file: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use nodewell_checks::systemd::LoadState;
-
     use super::*;
-
-    fn unit(active: ActiveState, job: Option<&str>) -> ListedUnit {
-        let (load, sub) = (LoadState::Loaded, "dead".to_owned());
-        ListedUnit { name: TARGET.to_owned(), load, active, sub, job: job.map(str::to_owned) }
-    }
-
-    #[test]
-    fn the_system_shuts_down_when_its_target_is_to_start_or_has() {
-        assert!(is_shutting_down(&unit(ActiveState::Inactive, Some("start"))));
-        assert!(is_shutting_down(&unit(ActiveState::Active, None)));
-        assert!(!is_shutting_down(&unit(ActiveState::Inactive, None)), "the agent alone is stopped");
-        assert!(!is_shutting_down(&unit(ActiveState::Inactive, Some("stop"))), "a shutdown that was cancelled");
-        let other = ListedUnit { name: "nodewell.service".to_owned(), ..unit(ActiveState::Active, Some("start")) };
-        assert!(!is_shutting_down(&other));
-    }
 
     #[test]
     fn a_boot_is_named_as_the_kernel_has_it() {
@@ -77,7 +68,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_bus_that_is_not_there_announces_nothing() {
-        assert_eq!(ending_boot("unix:path=/nonexistent/bus").await, None);
+    async fn the_exit_code_is_the_answer_and_no_answer_announces_nothing() {
+        let answer = async |program: &str| ending_boot(&Spawner::of(program.into())).await;
+        assert_eq!(answer("/bin/true").await, boot_id(Path::new(BOOT_ID)));
+        assert_eq!(answer("/bin/false").await, None);
+        assert_eq!(answer("/nonexistent/nodewell-checks").await, None);
     }
 }
