@@ -19,8 +19,13 @@ pub fn init(identifier: &'static str, level: &str) {
 
 /// What `wanted` sets: a level, or levels of targets; `level` where it is nothing of the kind.
 fn levels(wanted: &str, level: &str) -> Targets {
-    let levels = [wanted, level].into_iter().filter(|levels| !levels.is_empty()).find_map(|levels| levels.parse().ok());
-    levels.unwrap_or_default()
+    let parse = |levels: &str| -> Option<Targets> {
+        let levels: Vec<&str> = levels.split(',').map(str::trim).filter(|one| !one.is_empty()).collect();
+        // With `[` spans would be meant, which have no levels here.
+        let is_one = !levels.is_empty() && levels.iter().all(|one| !one.contains('['));
+        is_one.then(|| levels.join(",").parse().ok())?
+    };
+    parse(wanted).or_else(|| parse(level)).unwrap_or_default()
 }
 
 fn output(identifier: &'static str) -> Box<dyn Layer<Registry> + Send + Sync> {
@@ -46,6 +51,10 @@ mod tests {
         assert!(is_on("debug", "nodewell_agent::socket", Level::DEBUG));
         assert!(is_on("warn,nodewell_agent=trace", "nodewell_agent::socket", Level::TRACE));
         assert!(!is_on("warn,nodewell_agent=trace", "kube", Level::INFO));
-        assert!(is_on("a=b=c", "nodewell_agent", Level::INFO), "as if it were not set");
+        assert!(is_on(" debug, ", "nodewell_agent", Level::DEBUG));
+        for wanted in ["a=b=c", "nodewell_agent[span]=debug", ","] {
+            let is_default = is_on(wanted, "nodewell_agent", Level::INFO) && !is_on(wanted, "x", Level::DEBUG);
+            assert!(is_default, "{wanted}: as if it were not set");
+        }
     }
 }

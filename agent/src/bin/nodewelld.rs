@@ -57,8 +57,8 @@ fn run(flags: Flags, config: Config, rules: RuleSet, activated: Activated) -> Ex
 
 /// Where we may, no page of ours on a disk that could die.
 fn prepare_memory() {
-    // What configuration and rules needed while they were read would be locked too.
-    trim_heap();
+    // What configuration and rules needed while they were read would be locked too. Where that fails it stays.
+    let _ = trim_heap();
     // With a limit in force every later mapping past it would fail: then it is better not to lock at all.
     let unlimited = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_MEMLOCK)
         .is_ok_and(|(soft, _)| soft == nix::libc::RLIM_INFINITY);
@@ -66,9 +66,9 @@ fn prepare_memory() {
         tracing::info!(
             "memory is not locked, because RLIMIT_MEMLOCK is limited: a dead root disk could stall the agent"
         );
-    } else if let Err(error) =
-        lock_memory(Locking::Touched).and_then(|()| load_program()).and_then(|()| drop_relocations())
-    {
+    } else if let Err(error) = lock_memory(Locking::Touched).and_then(|()| load_program()) {
         tracing::warn!(%error, "memory is not locked: a dead root disk could stall the agent");
+    } else if let Err(error) = drop_relocations() {
+        tracing::debug!(%error, "the relocations stay in memory");
     }
 }

@@ -29,7 +29,7 @@ pub enum ChecksCommand {
     /// Call devices for a check process, which starts it; a call may never return
     #[command(hide = true)]
     Worker(WorkerFlags),
-    /// Exit with 0 if the whole system shuts down, else with 1; the agent asks when it is stopped
+    /// Print `yes` if the whole system shuts down, else `no`; the agent asks when it is stopped
     #[command(hide = true)]
     SystemStops {
         /// Where systemd is asked

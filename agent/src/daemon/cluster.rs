@@ -52,5 +52,7 @@ async fn export_as(kubeconfig: PathBuf, settings: &Config, handles: ExporterHand
     config.heartbeat = settings.apiserver.heartbeat;
     config.take_over = settings.apiserver.take_over;
     config.lease = settings.apiserver.lease;
+    // It is asked at the stop, when time is short.
+    config.checks.get_ready();
     apiserver::run(config, handles, ended).await;
 }

@@ -12,7 +12,9 @@ const SETTLING: Duration = Duration::from_secs(10);
 pub async fn trim(mut reloads: watch::Receiver<()>) {
     loop {
         sleep(SETTLING).await;
-        trim_heap();
+        if let Err(error) = trim_heap() {
+            tracing::warn!(%error, "the heap was not trimmed, or is not locked: a dead swap disk could stall the agent");
+        }
         if reloads.changed().await.is_err() {
             return;
         }

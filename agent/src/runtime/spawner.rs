@@ -3,7 +3,7 @@
 
 use std::{
     fs::File,
-    io,
+    io::{self, Seek},
     os::fd::AsRawFd,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, mpsc},
@@ -17,9 +17,8 @@ use tokio::{
 };
 
 type Started = io::Result<Child>;
-type Order = (Prepare, oneshot::Sender<Started>);
-/// Makes the command of the program at the path.
-type Prepare = Box<dyn FnOnce(&Path) -> Command + Send>;
+/// Something to do with the program.
+type Order = Box<dyn FnOnce(&mut Program) + Send>;
 
 /// Starts one program again and again, one process after the other.
 #[derive(Debug, Clone)]
@@ -44,8 +43,17 @@ impl Spawner {
     /// Within a runtime, which waits for the child.
     pub(crate) async fn spawn(&self, prepare: impl FnOnce(&Path) -> Command + Send + 'static) -> Started {
         let (to, started) = oneshot::channel();
-        self.order((Box::new(prepare), to))?;
+        self.order(Box::new(|program| {
+            // One that is not waited for any more is killed.
+            let _ = to.send(program.start(prepare));
+        }))?;
         started.await.unwrap_or_else(|_| Err(io::Error::other("the thread that starts programs is gone")))
+    }
+
+    /// Has the program found and read before it is needed.
+    pub(crate) fn get_ready(&self) {
+        // Where that fails the start will say so.
+        let _ = self.order(Box::new(|program| drop(program.read_in())));
     }
 
     /// To the thread that there is, or to a new one.
@@ -62,10 +70,7 @@ impl Spawner {
         let (runtime, mut program) = (Handle::current(), Program { path: self.program.clone(), open: None });
         thread::Builder::new().name("spawner".to_owned()).spawn(move || {
             let _within = runtime.enter();
-            for (prepare, to) in received {
-                // One that is not waited for any more is killed.
-                let _ = to.send(program.start(prepare));
-            }
+            received.into_iter().for_each(|order| order(&mut program));
         })?;
         // It ends only after this end of the channel, or by a panic.
         to.send(order).map_err(|_| io::Error::other("the thread that starts programs is gone"))?;
@@ -82,24 +87,31 @@ struct Program {
 }
 
 impl Program {
-    fn start(&mut self, prepare: Prepare) -> Started {
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", self.path.display()));
-        let file = match self.open.take() {
-            Some(file) => file,
-            None => File::open(&self.path).map_err(named)?,
-        };
-        read_in(&file).map_err(named)?;
-        let mut command = prepare(Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd())));
-        let started = command.kill_on_drop(true).spawn().map_err(named);
-        self.open = Some(file);
-        started
+    fn start(&mut self, prepare: impl FnOnce(&Path) -> Command) -> Started {
+        let path = self.read_in()?;
+        let started = prepare(&path).kill_on_drop(true).spawn();
+        started.map_err(|error| self.named(error))
     }
-}
 
-/// What a dead disk holds is this thread then, and not a child that has copies of all our descriptors until it runs.
-fn read_in(mut program: &File) -> io::Result<()> {
-    io::Seek::rewind(&mut program)?;
-    io::copy(&mut program, &mut io::sink()).map(drop)
+    /// By which path it can be started. What a dead disk holds is this thread then, and not a child that has copies of all
+    /// our descriptors until it runs.
+    fn read_in(&mut self) -> io::Result<PathBuf> {
+        let open = self.open.take();
+        let read = || {
+            let mut file = open.map_or_else(|| File::open(&self.path), Ok)?;
+            file.rewind()?;
+            io::copy(&mut file, &mut io::sink())?;
+            Ok(file)
+        };
+        let file = read().map_err(|error| self.named(error))?;
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd()).into();
+        self.open = Some(file);
+        Ok(path)
+    }
+
+    fn named(&self, error: io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
+    }
 }
 
 #[cfg(test)]

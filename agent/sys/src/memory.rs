@@ -38,14 +38,19 @@ pub fn load_program() -> io::Result<()> {
     maps.lines().filter_map(readable_file).try_for_each(|pages| populate(&pages))
 }
 
-/// The addresses that a line of `/proc/self/maps` is about, if they hold a file and can be read.
+/// The addresses that a line of `/proc/self/maps` is about.
+fn addresses(line: &str) -> Option<Range<usize>> {
+    let (from, to) = line.split_ascii_whitespace().next()?.split_once('-')?;
+    let address = |text| usize::from_str_radix(text, 16).ok();
+    Some(address(from)?..address(to)?)
+}
+
+/// The same, if they hold a file and can be read.
 fn readable_file(line: &str) -> Option<Range<usize>> {
-    let mut fields = line.split_ascii_whitespace();
-    let (from, to) = fields.next()?.split_once('-')?;
+    let mut fields = line.split_ascii_whitespace().skip(1);
     let (may, mut rest) = (fields.next()?, fields.skip(2));
     let is_file = rest.next()? != "0";
-    let address = |text| usize::from_str_radix(text, 16).ok();
-    (is_file && may.starts_with('r')).then_some(address(from)?..address(to)?)
+    addresses(line).filter(|_| is_file && may.starts_with('r'))
 }
 
 fn populate(pages: &Range<usize>) -> io::Result<()> {
@@ -135,6 +140,8 @@ pub(super) mod tests {
             return;
         }
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        // Tests run on a thread, which would have an arena of its own.
+        child.env("GLIBC_TUNABLES", "glibc.malloc.arena_max=1");
         let outcome = child.args(["--exact", test]).env(ALONE, "1").output().unwrap();
         let said = String::from_utf8_lossy(&outcome.stdout);
         assert!(outcome.status.success() && said.contains("1 passed"), "{said}");

@@ -1,10 +1,11 @@
 //! What malloc holds.
 
+use std::io;
 #[cfg(target_env = "gnu")]
-use std::fs;
+use std::{fs, ops::Range, ptr};
 
 #[cfg(target_env = "gnu")]
-use super::{Locking, lock_memory};
+use super::addresses;
 
 /// One malloc arena for all threads: glibc's default of eight a core keeps megabytes that a few quiet threads never
 /// need. Call it before the first thread. False where malloc is not glibc's.
@@ -21,22 +22,41 @@ pub fn one_malloc_arena() -> bool {
     }
 }
 
-/// Gives back what was freed, also where memory is locked: pages that are locked cannot be given back.
-pub fn trim_heap() {
+/// Gives back what was freed, also where memory is locked: pages that are locked cannot be given back, so the heap, and
+/// nothing else, is unlocked for a moment. It is in RAM alone, or in swap.
+pub fn trim_heap() -> io::Result<()> {
     #[cfg(target_env = "gnu")]
     {
-        let is_locked = fs::read_to_string("/proc/self/status").is_ok_and(|status| locked_kib(&status) > 0);
-        if is_locked {
-            // SAFETY: changes no memory's content. No page is lost before the lock comes back.
-            unsafe { libc::munlockall() };
+        let is_locked = locked_kib(&fs::read_to_string("/proc/self/status")?) > 0;
+        if is_locked && let Some(heap) = heap()? {
+            // SAFETY: changes no memory's content.
+            check(unsafe { libc::munlock(start_of(&heap), heap.len()) })?;
         }
         // SAFETY: works on malloc's own state, under its own lock.
         unsafe { libc::malloc_trim(0) };
-        if is_locked {
-            // It was allowed a moment ago.
-            let _ = lock_memory(Locking::Touched);
+        if is_locked && let Some(heap) = heap()? {
+            // SAFETY: changes no memory's content.
+            check(unsafe { libc::mlock2(start_of(&heap), heap.len(), libc::MLOCK_ONFAULT) })?;
         }
     }
+    Ok(())
+}
+
+/// Where the only arena is: the kernel names it.
+#[cfg(target_env = "gnu")]
+fn heap() -> io::Result<Option<Range<usize>>> {
+    let maps = fs::read_to_string("/proc/self/maps")?;
+    Ok(maps.lines().find(|line| line.ends_with("[heap]")).and_then(addresses))
+}
+
+#[cfg(target_env = "gnu")]
+fn start_of(pages: &Range<usize>) -> *const libc::c_void {
+    ptr::with_exposed_provenance(pages.start)
+}
+
+#[cfg(target_env = "gnu")]
+fn check(answer: libc::c_int) -> io::Result<()> {
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// `VmLck` of `/proc/self/status`.
@@ -52,22 +72,54 @@ mod tests {
     #[cfg(target_env = "gnu")]
     use crate::memory::{PAGE, tests::alone};
 
+    #[cfg(target_env = "gnu")]
+    fn resident() -> usize {
+        let statm = fs::read_to_string("/proc/self/statm").unwrap();
+        statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * PAGE
+    }
+
+    /// 16 MiB, each of them below the size that malloc maps by itself.
+    #[cfg(target_env = "gnu")]
+    fn blocks() -> Vec<Vec<u8>> {
+        std::hint::black_box((0..1000).map(|_| vec![1; 16 << 10]).collect())
+    }
+
     #[test]
     #[cfg(target_env = "gnu")]
     fn freed_memory_is_given_back() {
         alone("memory::heap::tests::freed_memory_is_given_back", || {
-            let resident = || {
-                let statm = fs::read_to_string("/proc/self/statm").unwrap();
-                statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * PAGE
-            };
-            // Each below the size that malloc maps by itself, and one above them all, so that the top is not free.
-            let blocks: Vec<Vec<u8>> = (0..1000).map(|_| vec![1; 16 << 10]).collect();
+            let all = blocks();
+            // Above them all, so that they are not the heap's end.
             let last = std::hint::black_box(vec![1_u8; 100]);
             let before = resident();
-            drop(blocks);
-            trim_heap();
+            drop(all);
+            trim_heap().unwrap();
             assert!(resident() + (12 << 20) < before, "{} of {before}", resident());
             drop(last);
+        });
+    }
+
+    #[test]
+    #[cfg(target_env = "gnu")]
+    fn locked_memory_is_given_back_and_the_heap_stays_locked() {
+        alone("memory::heap::tests::locked_memory_is_given_back_and_the_heap_stays_locked", || {
+            // Where memory may not be locked there is nothing to show.
+            if crate::memory::lock_memory(crate::memory::Locking::Touched).is_err() {
+                return;
+            }
+            let all = blocks();
+            let last = std::hint::black_box(vec![1_u8; 100]);
+            let before = resident();
+            drop(all);
+            trim_heap().unwrap();
+            assert!(resident() + (12 << 20) < before, "{} of {before}", resident());
+            drop(last);
+            let heap = heap().unwrap().unwrap();
+            let smaps = fs::read_to_string("/proc/self/smaps").unwrap();
+            let mut of = smaps.lines().skip_while(|line| !line.ends_with("[heap]"));
+            assert!(of.next().unwrap().starts_with(&format!("{:x}-", heap.start)));
+            let flags = of.find(|line| line.starts_with("VmFlags:")).unwrap();
+            assert!(flags.split_ascii_whitespace().any(|flag| flag == "lo"), "{flags}");
         });
     }
 

@@ -2,23 +2,29 @@
 
 use std::{io, ops::Range, ptr};
 
-use super::{PAGE, drop_pages};
-
-/// Unmaps the program's table of relocations, which the dynamic linker read before `main` and no one reads again, also
-/// where it is locked. Libraries keep theirs.
+/// Drops the pages of the program's table of relocations, which the dynamic linker read before `main` and no one reads
+/// again, also where they are locked. Libraries keep theirs.
 pub fn drop_relocations() -> io::Result<()> {
     let Some(table) = relocations() else { return Ok(()) };
+    let page = page_size()?;
     // Whole pages: what shares one with it is needed.
-    let pages = table.start.next_multiple_of(PAGE)..table.end - table.end % PAGE;
+    let pages = table.start.next_multiple_of(page)..table.end - table.end % page;
     if pages.is_empty() {
         return Ok(());
     }
     let start = ptr::with_exposed_provenance_mut::<libc::c_void>(pages.start);
     // SAFETY: changes no memory's content.
-    if unsafe { libc::munlock(start, pages.len()) } != 0 {
-        return Err(io::Error::last_os_error());
+    let unlocked = unsafe { libc::munlock(start, pages.len()) };
+    // SAFETY: pages of a file that nothing has written to: what reads them all the same finds them as they were.
+    if unlocked == 0 && unsafe { libc::madvise(start, pages.len(), libc::MADV_DONTNEED) } == 0 {
+        return Ok(());
     }
-    drop_pages(&pages)
+    Err(io::Error::last_os_error())
+}
+
+fn page_size() -> io::Result<usize> {
+    // SAFETY: only reads a number of the kernel's.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).map_err(io::Error::other)
 }
 
 /// Where the program's relocations with addends are, by its dynamic section.
@@ -75,7 +81,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::memory::{load_program, tests::alone};
+    use crate::memory::{PAGE, load_program, tests::alone};
 
     #[test]
     fn the_relocations_are_gone_and_the_program_goes_on() {

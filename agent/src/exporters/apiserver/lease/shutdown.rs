@@ -1,7 +1,12 @@
 //! Whether the agent is stopped because the whole system shuts down: then its Lease names the boot that ends, and the controller
 //! gives the node time to come back. A package that restarts the agent announces nothing.
 
-use std::{io, path::Path, process::ExitStatus, time::Duration};
+use std::{
+    io,
+    path::Path,
+    process::{Output, Stdio},
+    time::Duration,
+};
 
 use tokio::{process::Command, time::timeout};
 
@@ -15,10 +20,10 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// guess. `checks` starts the program that asks systemd.
 pub(super) async fn ending_boot(checks: &Spawner) -> Option<String> {
     let why = match timeout(DEADLINE, ask(checks)).await {
-        Ok(Ok(status)) => match status.code() {
-            Some(0) => return boot_id(Path::new(BOOT_ID)),
-            Some(1) => return None,
-            _ => status.to_string(),
+        Ok(Ok(output)) => match stops(&output) {
+            Some(true) => return boot_id(Path::new(BOOT_ID)),
+            Some(false) => return None,
+            None => format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim()),
         },
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("no answer within {} ms", DEADLINE.as_millis()),
@@ -27,13 +32,23 @@ pub(super) async fn ending_boot(checks: &Spawner) -> Option<String> {
     None
 }
 
-async fn ask(checks: &Spawner) -> io::Result<ExitStatus> {
+async fn ask(checks: &Spawner) -> io::Result<Output> {
     let prepare = |program: &Path| {
         let mut command = Command::new(program);
         command.arg("system-stops").env_remove("NOTIFY_SOCKET");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     };
-    checks.spawn(prepare).await?.wait().await
+    checks.spawn(prepare).await?.wait_with_output().await
+}
+
+/// Only these words are an answer.
+fn stops(output: &Output) -> Option<bool> {
+    match &*output.stdout {
+        b"yes\n" if output.status.success() => Some(true),
+        b"no\n" if output.status.success() => Some(false),
+        _ => None,
+    }
 }
 
 fn boot_id(file: &Path) -> Option<String> {
@@ -43,6 +58,8 @@ fn boot_id(file: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::{os::unix::process::ExitStatusExt, process::ExitStatus};
+
     use super::*;
 
     #[test]
@@ -68,10 +85,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_exit_code_is_the_answer_and_no_answer_announces_nothing() {
-        let answer = async |program: &str| ending_boot(&Spawner::of(program.into())).await;
-        assert_eq!(answer("/bin/true").await, boot_id(Path::new(BOOT_ID)));
-        assert_eq!(answer("/bin/false").await, None);
-        assert_eq!(answer("/nonexistent/nodewell-checks").await, None);
+    async fn what_is_no_answer_announces_nothing() {
+        for program in ["/bin/true", "/bin/false", "/bin/echo", "/nonexistent/nodewell-checks"] {
+            assert_eq!(ending_boot(&Spawner::of(program.into())).await, None, "{program}");
+        }
+    }
+
+    #[test]
+    fn only_a_word_is_an_answer() {
+        let output = |code: i32, stdout: &str| Output {
+            status: ExitStatus::from_raw(code << 8),
+            stdout: stdout.into(),
+            stderr: Vec::new(),
+        };
+        assert_eq!(stops(&output(0, "yes\n")), Some(true));
+        assert_eq!(stops(&output(0, "no\n")), Some(false));
+        for (code, stdout) in [(0, ""), (1, "yes\n"), (70, "no\n"), (0, "yes"), (0, "yes\nno\n")] {
+            assert_eq!(stops(&output(code, stdout)), None, "{code} {stdout}");
+        }
     }
 }
