@@ -308,3 +308,26 @@ fn of_policy<'a, T>(map: &'a BTreeMap<PodSource, T>, policy: &str) -> impl Itera
     let policy = policy.to_owned();
     map.range(from..).map(|(of, _)| of).take_while(move |of| of.policy == policy)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the record released before is known: the release that it intends next is one of its own, and counts.
+    #[test]
+    fn what_was_released_before_hides_no_release_that_is_intended() {
+        let of = PodSource { policy: "dead".to_owned(), node: "n1".to_owned() };
+        let at = |secs| Moment(Duration::from_secs(secs));
+        let batch = |earlier, pods| Batch { record: "uid".to_owned(), earlier, last: at(10), pods, is_open: false };
+        let rate = Rate { count: 10, window: Duration::from_secs(60) };
+        let released = |account: &PodAccount| account.counted(&of, rate, at(20)).released;
+        let mut account = PodAccount::default();
+        account.remember_intent(&of, batch(0, 3));
+        account.remember_released(&of, "uid", 3, at(10));
+        assert_eq!(released(&account), 3, "seen all of them");
+        account.remember_intent(&of, batch(3, 4));
+        assert_eq!(released(&account), 7);
+        account.remember_released(&of, "uid", 9, at(10));
+        assert_eq!(released(&account), 9, "two were not seen");
+    }
+}
