@@ -2,6 +2,7 @@
 
 use std::{
     future::pending,
+    io,
     net::{SocketAddr, TcpListener},
     sync::{Arc, Mutex},
 };
@@ -29,7 +30,7 @@ use super::{
     status::{Reply, scripted, unauthorized},
     store::Store,
 };
-use crate::runtime::runtime;
+use crate::{runtime::runtime, wait::until};
 
 /// What all connections share; it outlives a stop.
 #[derive(Debug, Default)]
@@ -51,8 +52,12 @@ impl std::fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
+/// A child that another thread is starting may have a copy of the listener that was here before, until it runs its program.
 pub(crate) fn listen(address: SocketAddr) -> TcpListener {
-    let listener = TcpListener::bind(address).unwrap();
+    let listener = until("its port is free", || match TcpListener::bind(address) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => None,
+        bound => Some(bound.unwrap()),
+    });
     listener.set_nonblocking(true).unwrap();
     listener
 }
