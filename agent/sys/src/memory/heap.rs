@@ -78,24 +78,24 @@ mod tests {
         statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * PAGE
     }
 
-    /// 16 MiB, each of them below the size that malloc maps by itself.
     #[cfg(target_env = "gnu")]
-    fn blocks() -> Vec<Vec<u8>> {
-        std::hint::black_box((0..1000).map(|_| vec![1; 16 << 10]).collect())
+    fn assert_given_back() {
+        // 16 MiB, each block below the size that malloc maps by itself.
+        let mut blocks: Vec<Vec<u8>> = std::hint::black_box((0..1000).map(|_| vec![1; 16 << 10]).collect());
+        // What is freed is not the heap's end, which malloc gives back by itself.
+        let last = blocks.pop();
+        let before = resident();
+        drop(blocks);
+        trim_heap().unwrap();
+        assert!(resident() + (12 << 20) < before, "{} of {before}", resident());
+        drop(last);
     }
 
     #[test]
     #[cfg(target_env = "gnu")]
     fn freed_memory_is_given_back() {
         alone("memory::heap::tests::freed_memory_is_given_back", || {
-            let all = blocks();
-            // Above them all, so that they are not the heap's end.
-            let last = std::hint::black_box(vec![1_u8; 100]);
-            let before = resident();
-            drop(all);
-            trim_heap().unwrap();
-            assert!(resident() + (12 << 20) < before, "{} of {before}", resident());
-            drop(last);
+            assert_given_back();
         });
     }
 
@@ -107,13 +107,7 @@ mod tests {
             if crate::memory::lock_memory(crate::memory::Locking::Touched).is_err() {
                 return;
             }
-            let all = blocks();
-            let last = std::hint::black_box(vec![1_u8; 100]);
-            let before = resident();
-            drop(all);
-            trim_heap().unwrap();
-            assert!(resident() + (12 << 20) < before, "{} of {before}", resident());
-            drop(last);
+            assert_given_back();
             let heap = heap().unwrap().unwrap();
             let smaps = fs::read_to_string("/proc/self/smaps").unwrap();
             let mut of = smaps.lines().skip_while(|line| !line.ends_with("[heap]"));
