@@ -14,6 +14,7 @@ mod explain;
 mod health;
 mod identity;
 mod inject;
+mod kubeconfig;
 mod out;
 mod output;
 mod plugin;
@@ -91,6 +92,8 @@ enum Command {
     Identity(IdentityFlags),
     /// Copy what the last boot's kernel left in pstore to where the agent may read it (root).
     CollectPstore(PstoreCollectorFlags),
+    #[command(hide = true)]
+    Kubeconfig(kubeconfig::KubeconfigCommand),
     Version(version::Version),
     Withdraw(withdraw::Withdraw),
     Release(release::Release),
@@ -130,6 +133,10 @@ fn configured_socket() -> PathBuf {
 }
 
 fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, CommandError> {
+    if let Command::Kubeconfig(kubeconfig) = &arguments.command {
+        // For the agent, which waits: no config is read, and no runtime started.
+        return kubeconfig.run(out).map(|()| ExitCode::SUCCESS);
+    }
     let client = Client::new(arguments.global.socket.unwrap_or_else(configured_socket));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CommandError::runtime)?;
     let outcome = runtime.block_on(async {
@@ -148,6 +155,7 @@ fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, CommandError
             Command::Enroll(enroll) => return enroll.run(out).await,
             Command::Identity(flags) => identity::run(&flags).await?,
             Command::CollectPstore(flags) => collect_pstore::run(&flags)?,
+            Command::Kubeconfig(_) => {}
             Command::Version(version) => version.run(&client, out).await?,
             Command::Withdraw(withdraw) => withdraw.run(out).await?,
             Command::Release(release) => release.run(&client, out).await?,

@@ -22,8 +22,25 @@ pub(crate) fn list(suite: &mut Suite) {
         .behaviour("identity_published")
         .api("credentials_that_come_later_are_taken", credentials_that_come_later_are_taken)
         .api("credentials_that_rotate_are_followed", credentials_that_rotate_are_followed)
+        .api("what_a_person_writes_is_yaml", what_a_person_writes_is_yaml)
         .on_double("a_plug_in_is_roots_to_run", a_plug_in_is_roots_to_run)
         .case("what_cannot_be_used_is_one_line", what_cannot_be_used_is_one_line);
+}
+
+/// The agent has it read by `nodewell`.
+fn what_a_person_writes_is_yaml(cluster: &Cluster) {
+    let node = "yaml";
+    cluster.create_node(node);
+    let plan = Plan::new(node);
+    let json = cluster.write_kubeconfig(&Identity::Node(node.to_owned()), plan.folder());
+    let text = format!("# as kubeadm writes it\n---\n{}", fs::read_to_string(json).unwrap());
+    let yaml = plan.file("kubelet.conf", &text);
+    let agent = plan.kubeconfig(yaml.clone()).start();
+    wait_published(cluster, node, "KernelUnhealthy", "False");
+    fs::write(&yaml, "users: [").unwrap();
+    until("it says that the new one cannot be used", || agent.log().contains("cannot be used yet").then_some(()));
+    agent.kmsg().write(OOPS);
+    wait_published(cluster, node, "KernelUnhealthy", "True");
 }
 
 fn plan(cluster: &Cluster, node: &str) -> Plan {

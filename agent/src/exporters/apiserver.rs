@@ -8,6 +8,7 @@
 
 mod aggregate;
 mod answer;
+mod api_client;
 mod bisect;
 mod client_source;
 mod conditions;
@@ -39,6 +40,7 @@ pub use aggregate::EventLimits;
 pub(crate) use answer::RequestError;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use answer::parse_answer;
+pub use api_client::{ApiClient, RequestBody};
 pub use client_source::ClientSource;
 pub(crate) use conflicts::CONTROLLER_MANAGER;
 pub use events::EventsCheckpoint;

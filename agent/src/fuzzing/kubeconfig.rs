@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use kube::config::Kubeconfig;
 
-use crate::identity::{Certificate, Credentials, TokenClaims, credentials_of_plugin};
+use crate::identity::{Certificate, Credentials, Kubeconfig, TokenClaims, credentials_of_plugin};
 
 /// A file of any of the three kinds, tried as each. Credentials that were read are the same written and read again;
 /// what a certificate or a token states is sound.
@@ -15,12 +14,12 @@ pub fn kubeconfig(input: &[u8]) {
         assert!(secret.token.is_some() || secret.certificate.is_some());
     }
     let Ok(text) = std::str::from_utf8(input) else { return };
-    let Some(read) = Kubeconfig::from_yaml(text).ok().and_then(|kubeconfig| credentials(&without_files(kubeconfig)))
+    let Some(read) = Kubeconfig::parse_here(text).ok().and_then(|kubeconfig| credentials(&without_files(kubeconfig)))
     else {
         return;
     };
     let written = read.kubeconfig();
-    let again = Kubeconfig::from_yaml(&written).expect("what was written is a kubeconfig");
+    let again = Kubeconfig::parse_here(&written).expect("what was written is a kubeconfig");
     assert_eq!(credentials(&again).as_ref(), Some(&read), "{written}");
     if let Some(keyed) = &read.secret.certificate {
         certificate(&keyed.certificate);
@@ -34,7 +33,7 @@ fn without_files(mut kubeconfig: Kubeconfig) -> Kubeconfig {
     for cluster in kubeconfig.clusters.iter_mut().filter_map(|named| named.cluster.as_mut()) {
         cluster.certificate_authority = None;
     }
-    for user in kubeconfig.auth_infos.iter_mut().filter_map(|named| named.auth_info.as_mut()) {
+    for user in kubeconfig.users.iter_mut().filter_map(|named| named.user.as_mut()) {
         (user.client_certificate, user.client_key, user.token_file, user.exec) = (None, None, None, None);
     }
     kubeconfig

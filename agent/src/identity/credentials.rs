@@ -7,13 +7,12 @@ use std::{
 };
 
 use k8s_openapi::ByteString;
-use kube::config::{AuthInfo, Kubeconfig, KubeconfigError};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
     certificate::Certificate,
-    exec::{self, ExecError, Plugin},
+    exec::{self, ExecError},
+    kubeconfig::{Context, Kubeconfig, KubeconfigError, User},
 };
 
 /// Keys, certificates and tokens are a few kilobytes.
@@ -26,21 +25,25 @@ pub enum CredentialsError {
     Kubeconfig { path: PathBuf, source: KubeconfigError },
     #[error("{path}: names no {what}")]
     Incomplete { path: PathBuf, what: &'static str },
+    #[error("{path}: its {what} is no base64")]
+    Encoding { path: PathBuf, what: &'static str },
     #[error("{path}: cannot read {file}, which it names: {source}")]
     File { path: PathBuf, file: PathBuf, source: io::Error },
     #[error("{path}: {way} is not supported; use a client certificate, a token or an exec plug-in")]
     Unsupported { path: PathBuf, way: &'static str },
     #[error("{path}: {source}")]
     Exec { path: PathBuf, source: ExecError },
-    #[error("{path}: {source}")]
-    Shape { path: PathBuf, source: serde_json::Error },
+    #[error(
+        "{path}: the agent runs no exec plug-in; nodewell-identity.service does, as root: see nodewell-identity(7)"
+    )]
+    Plugin { path: PathBuf },
 }
 
 impl CredentialsError {
     /// There is no such file; anything else is worth a message.
     #[must_use]
     pub fn is_absence(&self) -> bool {
-        let Self::Kubeconfig { source: KubeconfigError::ReadConfig(error, _), .. } = self else { return false };
+        let Self::Kubeconfig { source: KubeconfigError::File(error), .. } = self else { return false };
         matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
     }
 }
@@ -88,26 +91,10 @@ pub struct Credentials {
     pub secret: Secret,
 }
 
-/// A kubeconfig's user, as far as we can use it.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "kebab-case", default)]
-struct User {
-    token: Option<String>,
-    #[serde(rename = "tokenFile")]
-    token_file: Option<PathBuf>,
-    client_certificate: Option<PathBuf>,
-    client_certificate_data: Option<ByteString>,
-    client_key: Option<PathBuf>,
-    client_key_data: Option<ByteString>,
-    username: Option<String>,
-    auth_provider: Option<Value>,
-    exec: Option<Plugin>,
-}
-
 impl Credentials {
     /// Reads the current context of the kubeconfig at `path`, the files it names, and what its plug-in returns.
     pub async fn read(path: &Path) -> Result<Self, CredentialsError> {
-        let kubeconfig = Kubeconfig::read_from(path)
+        let kubeconfig = Kubeconfig::read_here(path)
             .map_err(|source| CredentialsError::Kubeconfig { path: path.to_owned(), source })?;
         Self::of(path, &kubeconfig).await
     }
@@ -115,8 +102,24 @@ impl Credentials {
     /// The same for a kubeconfig whose paths are absolute; `path` is where it lies.
     pub async fn of(path: &Path, kubeconfig: &Kubeconfig) -> Result<Self, CredentialsError> {
         let named = Named { path, kubeconfig };
-        let cluster = named.cluster()?;
-        let secret = named.secret(&cluster).await?;
+        let (cluster, user) = (named.cluster()?, named.user()?.ok_or_else(|| named.lacks("user"))?);
+        let secret = match &user.exec {
+            None => named.secret(user)?,
+            Some(plugin) => exec::run(plugin, &cluster)
+                .await
+                .map_err(|source| CredentialsError::Exec { path: path.to_owned(), source })?,
+        };
+        Ok(Self { cluster, secret })
+    }
+
+    /// The same where no plug-in may be run. Without any proof it asks as the server lets everyone ask.
+    pub fn without_plugin(path: &Path, kubeconfig: &Kubeconfig) -> Result<Self, CredentialsError> {
+        let named = Named { path, kubeconfig };
+        let (cluster, user) = (named.cluster()?, named.user()?);
+        if user.is_some_and(|user| user.exec.is_some()) {
+            return Err(CredentialsError::Plugin { path: path.to_owned() });
+        }
+        let secret = user.map(|user| named.written(user)).transpose()?.unwrap_or_default();
         Ok(Self { cluster, secret })
     }
 
@@ -176,84 +179,82 @@ impl Named<'_> {
         let named = self.kubeconfig.clusters.iter().find(|named| named.name == *name);
         let cluster = named.and_then(|named| named.cluster.as_ref()).ok_or_else(|| self.lacks("such cluster"))?;
         let server = cluster.server.clone().ok_or_else(|| self.lacks("server"))?;
-        let authority = match (&cluster.certificate_authority_data, &cluster.certificate_authority) {
-            (Some(data), _) => Some(self.decoded(data)?),
-            (None, Some(file)) => Some(ByteString(self.content(Path::new(file))?)),
-            (None, None) => None,
-        };
+        let (data, file) = (&cluster.certificate_authority_data, &cluster.certificate_authority);
+        let authority = self.data_or_file("certificate-authority-data", data, file)?.map(ByteString);
         Ok(Cluster {
             server,
             authority,
-            tls_server_name: cluster.tls_server_name.clone(),
+            tls_server_name: set(&cluster.tls_server_name).cloned(),
             insecure_skip_tls_verify: cluster.insecure_skip_tls_verify,
-            proxy_url: cluster.proxy_url.clone(),
+            proxy_url: set(&cluster.proxy_url).cloned(),
         })
     }
 
-    async fn secret(&self, cluster: &Cluster) -> Result<Secret, CredentialsError> {
-        let user = self.user()?;
-        let unsupported = |way| Err(CredentialsError::Unsupported { path: self.path.to_owned(), way });
-        if user.auth_provider.is_some() {
-            return unsupported("an auth-provider");
-        }
-        if user.username.is_some() {
-            return unsupported("a user name and password");
-        }
-        let written = Secret { certificate: self.certificate(&user)?, token: self.token(&user)? };
-        match user.exec {
-            None if written == Secret::default() => Err(self.lacks("certificate, token or plug-in")),
-            None => Ok(written),
-            Some(plugin) => exec::run(&plugin, cluster)
-                .await
-                .map_err(|source| CredentialsError::Exec { path: self.path.to_owned(), source }),
-        }
+    /// What the file itself has, and the files that it names.
+    fn secret(&self, user: &User) -> Result<Secret, CredentialsError> {
+        let written = self.written(user)?;
+        if written == Secret::default() { Err(self.lacks("certificate, token or plug-in")) } else { Ok(written) }
+    }
+
+    fn written(&self, user: &User) -> Result<Secret, CredentialsError> {
+        Ok(Secret { certificate: self.certificate(user)?, token: self.token(user)? })
     }
 
     fn certificate(&self, user: &User) -> Result<Option<KeyedCertificate>, CredentialsError> {
-        let certificate = self.data_or_file(&user.client_certificate_data, &user.client_certificate)?;
-        let key = self.data_or_file(&user.client_key_data, &user.client_key)?;
-        Ok(certificate.zip(key).map(|(certificate, key)| KeyedCertificate { certificate, key }))
-    }
-
-    fn token(&self, user: &User) -> Result<Option<String>, CredentialsError> {
-        match (&user.token, &user.token_file) {
-            (Some(token), _) => Ok(Some(token.clone())),
-            (None, Some(file)) => {
-                let token = self.content(file)?;
-                Ok(Some(String::from_utf8_lossy(&token).trim().to_owned()))
-            }
+        let (data, file) = (&user.client_certificate_data, &user.client_certificate);
+        let certificate = self.data_or_file("client-certificate-data", data, file)?;
+        let key = self.data_or_file("client-key-data", &user.client_key_data, &user.client_key)?;
+        match (certificate, key) {
+            (Some(certificate), Some(key)) => Ok(Some(KeyedCertificate { certificate, key })),
             (None, None) => Ok(None),
+            (Some(_), None) => Err(self.lacks("key of its client certificate")),
+            (None, Some(_)) => Err(self.lacks("client certificate of its key")),
         }
     }
 
-    fn context(&self) -> Result<&kube::config::Context, CredentialsError> {
+    fn token(&self, user: &User) -> Result<Option<String>, CredentialsError> {
+        let token = || set(&user.token).cloned();
+        let Some(file) = file_of(&user.token_file) else { return Ok(token()) };
+        let read = self.content(file).map(|token| String::from_utf8_lossy(&token).trim().to_owned());
+        // The file goes before the word beside it, if it can be read.
+        read.map(Some).or_else(|error| token().map(Some).ok_or(error))
+    }
+
+    fn context(&self) -> Result<&Context, CredentialsError> {
         let current = self.kubeconfig.current_context.as_ref().ok_or_else(|| self.lacks("current context"))?;
         let named = self.kubeconfig.contexts.iter().find(|named| named.name == *current);
         named.and_then(|named| named.context.as_ref()).ok_or_else(|| self.lacks("such context"))
     }
 
-    fn user(&self) -> Result<User, CredentialsError> {
-        let name = self.context()?.user.as_ref().ok_or_else(|| self.lacks("user"))?;
-        let named = self.kubeconfig.auth_infos.iter().find(|named| named.name == *name);
-        let user: &AuthInfo =
-            named.and_then(|named| named.auth_info.as_ref()).ok_or_else(|| self.lacks("such user"))?;
-        serde_json::to_value(user).and_then(serde_json::from_value).map_err(|source| self.misshapen(source))
-    }
-
-    fn data_or_file(
-        &self,
-        data: &Option<ByteString>,
-        file: &Option<PathBuf>,
-    ) -> Result<Option<Vec<u8>>, CredentialsError> {
-        match (data, file) {
-            (Some(ByteString(data)), _) => Ok(Some(data.clone())),
-            (None, Some(file)) => self.content(file).map(Some),
-            (None, None) => Ok(None),
+    /// The context's user, if it names one.
+    fn user(&self) -> Result<Option<&User>, CredentialsError> {
+        let Some(name) = set(&self.context()?.user) else { return Ok(None) };
+        let named = self.kubeconfig.users.iter().find(|named| named.name == *name);
+        let user = named.and_then(|named| named.user.as_ref()).ok_or_else(|| self.lacks("such user"))?;
+        let ways = [
+            (user.auth_provider.is_some(), "an auth-provider"),
+            (set(&user.username).is_some(), "a user name and password"),
+            (set(&user.impersonated).is_some(), "to act as another user (`as`)"),
+        ];
+        match ways.into_iter().find(|(is_set, _)| *is_set) {
+            Some((_, way)) => Err(CredentialsError::Unsupported { path: self.path.to_owned(), way }),
+            None => Ok(Some(user)),
         }
     }
 
-    fn decoded(&self, data: &str) -> Result<ByteString, CredentialsError> {
-        serde_json::from_value(Value::from(data)).map_err(|source| self.misshapen(source))
+    /// `data` is of the key `what`, and goes before the file.
+    fn data_or_file(
+        &self,
+        what: &'static str,
+        data: &Option<String>,
+        file: &Option<PathBuf>,
+    ) -> Result<Option<Vec<u8>>, CredentialsError> {
+        if let Some(data) = set(data) {
+            let encoding = |_| CredentialsError::Encoding { path: self.path.to_owned(), what };
+            let ByteString(data) = serde_json::from_value(Value::from(data.as_str())).map_err(encoding)?;
+            return Ok(Some(data));
+        }
+        file_of(file).map(|file| self.content(file)).transpose()
     }
 
     fn content(&self, file: &Path) -> Result<Vec<u8>, CredentialsError> {
@@ -267,10 +268,15 @@ impl Named<'_> {
     fn lacks(&self, what: &'static str) -> CredentialsError {
         CredentialsError::Incomplete { path: self.path.to_owned(), what }
     }
+}
 
-    fn misshapen(&self, source: serde_json::Error) -> CredentialsError {
-        CredentialsError::Shape { path: self.path.to_owned(), source }
-    }
+/// An empty text is none, as templates write it.
+fn set(text: &Option<String>) -> Option<&String> {
+    text.as_ref().filter(|text| !text.is_empty())
+}
+
+fn file_of(path: &Option<PathBuf>) -> Option<&PathBuf> {
+    path.as_ref().filter(|path| !path.as_os_str().is_empty())
 }
 
 #[cfg(test)]

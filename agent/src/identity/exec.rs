@@ -17,9 +17,9 @@ const DEADLINE: Duration = Duration::from_secs(30);
 const OUTPUT_LIMIT_BYTES: u64 = 1 << 20;
 
 /// A kubeconfig's `exec`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Plugin {
+pub struct Plugin {
     api_version: Option<String>,
     command: Option<String>,
     args: Option<Vec<String>>,

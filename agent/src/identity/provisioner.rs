@@ -10,7 +10,6 @@ use std::{
 };
 
 use jiff::Timestamp;
-use kube::config::Kubeconfig;
 use nix::unistd::Group;
 
 use super::{
@@ -18,6 +17,7 @@ use super::{
     credentials::{Credentials, CredentialsError},
     enrolment::Enrolment,
     folder::{Access, Folder, FolderError},
+    kubeconfig::Kubeconfig,
     kubelet::{self, Found},
     request::user_name,
     way::KUBECONFIG,
@@ -125,7 +125,7 @@ impl Provisioner {
         let Some(bytes) = self.pki.read(KUBECONFIG)? else { return Ok(None) };
         let path = self.pki.path().join(KUBECONFIG);
         let text = String::from_utf8_lossy(&bytes);
-        let kubeconfig = Kubeconfig::from_yaml(&text)
+        let kubeconfig = Kubeconfig::parse_here(&text)
             .map_err(|source| ProvisionError::Saved(CredentialsError::Kubeconfig { path: path.clone(), source }))?;
         let credentials = Credentials::of(&path, &kubeconfig).await.map_err(ProvisionError::Saved)?;
         let certificate = credentials.certificate();

@@ -1,14 +1,16 @@
 //! Which kubeconfig the agent goes by: the configured one, the one that root left for it, or the kubelet's own.
 
 use std::{
-    fs::{self, File},
+    collections::BTreeMap,
+    fs::File,
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use kube::config::Kubeconfig;
 use tokio::{task::spawn_blocking, time::sleep};
 
+use super::kubeconfig::{Files, Kubeconfig, KubeconfigError, YamlReader, stamps};
 use crate::config::{Config, IdentityMode, kubelet_kubeconfigs};
 
 /// Its name in the identity's folder.
@@ -87,18 +89,46 @@ impl Way {
 
 /// Whether everything that a kubeconfig names can be read by us. Plug-ins are root's to run.
 fn is_usable(path: &Path) -> bool {
-    let Ok(text) = fs::read_to_string(path) else { return false };
-    let Ok(kubeconfig) = Kubeconfig::from_yaml(&text) else { return false };
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    let mut users = kubeconfig.auth_infos.iter().filter_map(|user| user.auth_info.as_ref());
-    users.all(|user| {
-        let mut files = [&user.client_certificate, &user.client_key, &user.token_file].into_iter().flatten();
-        user.exec.is_none() && files.all(|file| File::open(folder.join(file)).is_ok())
-    })
+    let can_be_read = |file: &Path| File::open(file).is_ok();
+    needs(path)
+        .is_some_and(|needs| !needs.plugin && can_be_read(path) && needs.files.iter().all(|file| can_be_read(file)))
+}
+
+/// What a kubeconfig is of no use without.
+struct Needs {
+    files: Vec<PathBuf>,
+    plugin: bool,
+}
+
+/// None of what is no kubeconfig. A file that is as it was is not read again: for YAML that takes a process.
+fn needs(path: &Path) -> Option<Arc<Needs>> {
+    type Known = BTreeMap<PathBuf, (Files, Option<Arc<Needs>>)>;
+    static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let now = stamps([path.to_owned()]);
+    if let Some((_, needs)) = known().get(path).filter(|(then, _)| *then == now) {
+        return needs.clone();
+    }
+    let needs = match Kubeconfig::read(path, &YamlReader::beside_us()) {
+        Ok(kubeconfig) => Some(Arc::new(Needs::of(&kubeconfig))),
+        Err(KubeconfigError::Content(_)) => None,
+        Err(KubeconfigError::File(_) | KubeconfigError::Reader { .. }) => return None,
+    };
+    known().insert(path.to_owned(), (now, needs.clone()));
+    needs
+}
+
+impl Needs {
+    fn of(kubeconfig: &Kubeconfig) -> Self {
+        let plugin = kubeconfig.users.iter().any(|named| named.user.as_ref().is_some_and(|user| user.exec.is_some()));
+        Self { files: kubeconfig.named_files(), plugin }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::config::Flags;
 
@@ -132,7 +162,8 @@ mod tests {
         assert!(!waiting.is_finished());
         let kubelets = root.path().join("etc/kubernetes/kubelet.conf");
         fs::create_dir_all(kubelets.parent().unwrap()).unwrap();
-        fs::write(&kubelets, "{users: [{name: a, user: {client-key: missing.pem}}]}").unwrap();
+        let text = r#"{"users": [{"name": "a", "user": {"client-key": "missing.pem"}}]}"#;
+        fs::write(&kubelets, text).unwrap();
         sleep(LOOK_EVERY * 3).await;
         assert!(!waiting.is_finished(), "a key that we cannot read is none");
         fs::write(&kubelets, "{}").unwrap();

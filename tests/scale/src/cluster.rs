@@ -3,9 +3,8 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use kube::Client;
 use nodewell_agent::{
-    exporters::apiserver::{ApiserverConfig, ClientSource},
+    exporters::apiserver::{ApiClient, ApiserverConfig, ClientSource},
     runtime::clock::Clock,
 };
 use nodewell_model::view::ConditionView;
@@ -66,7 +65,7 @@ impl Cluster {
         let server = Arc::new(Server::new(&names, limits, open.subscribe()));
         let clock = Clock::simulated(VIRTUAL_START.parse().unwrap());
         let config = |name: &String| {
-            let client = Client::new(Door::new(Arc::clone(&server), name), "default");
+            let client = ApiClient::new(Door::new(Arc::clone(&server), name));
             ApiserverConfig { clock, ..ApiserverConfig::new(ClientSource::Client(client), name) }
         };
         Self {

@@ -18,7 +18,7 @@ use std::{
 
 use http_body_util::{BodyExt, Full};
 use hyper::{Request, Response, body::Bytes, header::RETRY_AFTER, http::request::Parts};
-use kube::client::Body;
+use nodewell_agent::exporters::apiserver::RequestBody;
 use nodewell_tests::double::{Answer, InProcess};
 use tokio::{
     sync::{Semaphore, SemaphorePermit, watch},
@@ -77,7 +77,7 @@ impl Server {
         }
     }
 
-    async fn serve(&self, node: &str, request: Request<Body>) -> Result<Response<Full<Bytes>>, BoxError> {
+    async fn serve(&self, node: &str, request: Request<RequestBody>) -> Result<Response<Full<Bytes>>, BoxError> {
         let arrived = self.start.elapsed();
         let (parts, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
@@ -151,7 +151,7 @@ impl Door {
     }
 }
 
-impl Service<Request<Body>> for Door {
+impl Service<Request<RequestBody>> for Door {
     type Response = Response<Full<Bytes>>;
     type Error = BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
@@ -160,7 +160,7 @@ impl Service<Request<Body>> for Door {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
         let door = self.clone();
         // A client that gives up waiting does not end the server's work.
         let work = tokio::spawn(async move { door.server.serve(&door.node, request).await });

@@ -13,7 +13,7 @@ use nodewell_model::Name;
 use serde_json::{Value, json};
 
 use super::check::Check;
-use crate::identity::{AskError, USER_PREFIX, ask, client_of};
+use crate::identity::{self, AskError, Credentials, USER_PREFIX, ask, client_of};
 use reach::Reach;
 use rights::Right;
 
@@ -72,6 +72,10 @@ impl Cluster {
         let path = self.kubeconfig.display();
         let advice = "name a readable kubeconfig; the kubelet's is root's: /etc/kubernetes/kubelet.conf";
         let broken = |error: String| Check::fail("kubeconfig", format!("{path}: {error}"), advice);
+        // As the agent reads it, which takes less than others do.
+        let own = identity::Kubeconfig::read_here(&self.kubeconfig).map_err(|error| broken(error.to_string()))?;
+        Credentials::without_plugin(&self.kubeconfig, &own)
+            .map_err(|error| Check::fail("kubeconfig", error.to_string(), advice))?;
         let kubeconfig = Kubeconfig::read_from(&self.kubeconfig).map_err(|error| broken(error.to_string()))?;
         client_of(kubeconfig).await.map_err(|error| broken(error.to_string()))
     }

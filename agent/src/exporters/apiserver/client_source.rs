@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-use kube::Client;
+use super::ApiClient;
 
 /// Where the client comes from.
 #[derive(Clone)]
@@ -10,7 +10,7 @@ pub enum ClientSource {
     /// Built from this file, and again whenever it or a file that it names changes.
     Kubeconfig(PathBuf),
     /// Given, for good: the scale test puts a server of its own under it. No file is looked at.
-    Client(Client),
+    Client(ApiClient),
 }
 
 impl ClientSource {
@@ -23,7 +23,7 @@ impl ClientSource {
     }
 
     /// The client, if it was given.
-    pub(super) fn client(&self) -> Option<&Client> {
+    pub(super) fn client(&self) -> Option<&ApiClient> {
         match self {
             Self::Kubeconfig(_) => None,
             Self::Client(client) => Some(client),

@@ -17,7 +17,6 @@ use hyper::{
     header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT},
 };
 use hyper_util::client::legacy;
-use kube::{Client, client::Body};
 use nodewell_client::random;
 use tokio::{
     sync::{Semaphore, watch},
@@ -27,11 +26,13 @@ use tokio::{
 
 use super::{
     answer::{AcceptedAnswer, RequestError, parse_answer},
+    api_client::{ApiClient, RequestBody},
     client_source::ClientSource,
     stats::{ApiStats, RequestKind},
 };
+use crate::identity::{Files, stamps};
 use client_factory::ClientFactory;
-use credentials::{Files, open, stamps};
+use credentials::open;
 use resolver::Resolver;
 
 /// Metadata only, where the server can; the plain object where it cannot. A whole Node may have 50 kB.
@@ -73,7 +74,7 @@ pub(super) struct Connection {
 
 /// A client and its number.
 struct NumberedClient {
-    client: Client,
+    client: ApiClient,
     generation: u64,
 }
 
@@ -88,7 +89,7 @@ enum Urgency {
 struct ClientState {
     /// What clients are made of, without reading anything again.
     factory: Option<Arc<ClientFactory>>,
-    client: Option<Client>,
+    client: Option<ApiClient>,
     /// The number of the newest client: a late error of an older one does not end it.
     generation: u64,
     /// The last request was not answered in time.
@@ -204,7 +205,7 @@ impl Connection {
         outcome
     }
 
-    fn request(&self, call: &Call) -> Result<Request<Body>, RequestError> {
+    fn request(&self, call: &Call) -> Result<Request<RequestBody>, RequestError> {
         let accept = if call.whole_answer || self.state().plain_answers { "application/json" } else { ACCEPT_METADATA };
         Request::builder()
             .method(if call.kind.creates() { Method::POST } else { Method::PATCH })
@@ -212,7 +213,7 @@ impl Connection {
             .header(CONTENT_TYPE, call.content_type)
             .header(ACCEPT, accept)
             .header(USER_AGENT, concat!("nodewell/", env!("CARGO_PKG_VERSION")))
-            .body(Body::from(call.body.clone()))
+            .body(RequestBody::from(call.body.clone()))
             .map_err(|error| RequestError::Rejected { code: 400, message: error.to_string() })
     }
 
@@ -293,8 +294,8 @@ impl ClientState {
 
 type Outcome = (u16, Result<AcceptedAnswer, RequestError>);
 
-async fn exchange(client: &Client, request: Request<Body>) -> Result<Outcome, RequestError> {
-    let response = client.send(request).await.map_err(|error| unreachable(&error))?;
+async fn exchange(client: &ApiClient, request: Request<RequestBody>) -> Result<Outcome, RequestError> {
+    let response = client.send(request).await.map_err(|error| unreachable(&*error))?;
     let (parts, body) = Response::into_parts(response);
     let body = Limited::new(body, ANSWER_LIMIT_BYTES).collect().await.map_err(|error| unreachable(&*error))?;
     let retry_after = parts.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
@@ -302,10 +303,10 @@ async fn exchange(client: &Client, request: Request<Body>) -> Result<Outcome, Re
     Ok((code, parse_answer(code, retry_after, &body.to_bytes())))
 }
 
-/// The whole chain, each cause once: the outermost error only reports that a service failed.
+/// The whole chain, each cause once.
 fn unreachable(error: &(dyn std::error::Error + 'static)) -> RequestError {
     let (mut message, mut never_sent) = (String::new(), false);
-    let mut cause = Some(error.source().unwrap_or(error));
+    let mut cause = Some(error);
     while let Some(error) = cause {
         never_sent |= error.downcast_ref().is_some_and(legacy::Error::is_connect);
         let text = error.to_string();

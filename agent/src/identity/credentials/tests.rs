@@ -67,6 +67,38 @@ async fn a_token_file_is_read() {
     assert_eq!(read.secret.token.as_deref(), Some("abc"));
 }
 
+#[tokio::test]
+async fn a_token_file_goes_before_the_token_beside_it_while_it_can_be_read() {
+    let text = kubeconfig("", "{ token: old, tokenFile: token }");
+    assert_eq!(read(&text, &[("token", "new\n")]).await.unwrap().secret.token.as_deref(), Some("new"));
+    assert_eq!(read(&text, &[]).await.unwrap().secret.token.as_deref(), Some("old"));
+}
+
+#[tokio::test]
+async fn the_agent_itself_runs_no_plug_in() {
+    let text = kubeconfig("", "{ exec: { apiVersion: client.authentication.k8s.io/v1, command: /bin/true } }");
+    let error = Credentials::without_plugin(Path::new("/k"), &Kubeconfig::parse_here(&text).unwrap()).unwrap_err();
+    assert!(error.to_string().starts_with("/k: the agent runs no exec plug-in"), "{error}");
+    let read = |text: &str| {
+        Credentials::without_plugin(Path::new("/k"), &Kubeconfig::parse_here(text).unwrap()).unwrap().secret
+    };
+    assert_eq!(read(&kubeconfig("", "{ token: t }")).token.as_deref(), Some("t"));
+    // As behind `kubectl proxy`.
+    let nothing = kubeconfig("", "{ username: '', token: '' }");
+    assert!(read(&nothing) == Secret::default());
+    assert!(read(&nothing.replace("user: default-auth", "namespace: n")) == Secret::default());
+}
+
+#[tokio::test]
+async fn what_is_empty_is_not_set_and_what_is_not_used_may_be_anything() {
+    let cluster = "certificate-authority-data: '', proxy-url: '', tls-server-name: ''";
+    let text = kubeconfig(cluster, "{ username: '', as: '', tokenFile: '', token: t }")
+        + "- name: other\n  user: { client-key-data: '%%%' }\n";
+    let read = read(&text, &[]).await.unwrap();
+    assert_eq!((read.cluster.authority, read.cluster.proxy_url, read.cluster.tls_server_name), (None, None, None));
+    assert_eq!(read.secret.token.as_deref(), Some("t"));
+}
+
 const PLUGIN: &str = r#"#!/bin/sh
 [ "$1" = get-token ] && [ "$REGION" = eu ] || exit 3
 case "$KUBERNETES_EXEC_INFO" in *'"server":"https://10.0.0.1:6443"'*) ;; *) exit 4 ;; esac
@@ -97,6 +129,11 @@ async fn what_cannot_be_used_is_reported_with_why() {
     let refused = async |user: &str| read(&kubeconfig("", user), &[]).await.unwrap_err().to_string();
     assert!(refused("{ username: u, password: p }").await.contains("a user name and password is not supported"));
     assert!(refused("{ auth-provider: { name: gcp } }").await.contains("an auth-provider is not supported"));
+    assert!(refused("{ token: t, as: admin }").await.contains("to act as another user (`as`) is not supported"));
+    let half = refused("{ client-certificate-data: Q0VSVA==, token: t }").await;
+    assert!(half.contains("names no key of its client certificate"), "{half}");
+    assert!(refused("{ client-key-data: S0VZ }").await.contains("names no client certificate of its key"));
+    assert!(refused("{ client-key-data: '%%%' }").await.contains("its client-key-data is no base64"));
     assert!(refused("{}").await.contains("names no certificate, token or plug-in"));
     assert!(refused("{ tokenFile: /gone/token }").await.contains("cannot read /gone/token, which it names"));
     let missing = Credentials::read(Path::new("/gone/kubelet.conf")).await.unwrap_err();

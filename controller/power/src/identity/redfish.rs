@@ -73,9 +73,9 @@ async fn get(login: Login<'_>, runner: &Runner) -> Result<Bytes, AskError> {
     let port: u16 = given("ipport").unwrap_or(DEFAULT_PORT).parse().map_err(|_| "ipport is no port".to_owned())?;
     let stream = TcpStream::connect((host, port)).await.map_err(|error| format!("{host} port {port}: {error}"))?;
     let trust = if given("ssl_insecure").is_some_and(super::is_true) {
-        Trust::Anybody
+        Trust::Unverified
     } else {
-        runner.ca_file()?.map_or(Trust::Known, Trust::Signed)
+        runner.ca_file()?.map_or(Trust::HostAuthorities, Trust::AuthoritiesOf)
     };
     let stream = tls::connect(stream, host, trust).await.map_err(|error| no_tls(host, &error))?;
     let (mut sender, connection) =

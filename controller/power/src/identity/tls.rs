@@ -8,19 +8,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use nodewell_tls::Unverified;
 use tokio::net::TcpStream;
 use tokio_rustls::{
     TlsConnector,
     client::TlsStream,
-    rustls::{
-        ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
-        client::{
-            Resumption,
-            danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-        },
-        crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature},
-        pki_types::{CertificateDer, ServerName, UnixTime},
-    },
+    rustls::{ClientConfig, RootCertStore, client::Resumption, crypto::ring, pki_types::ServerName},
 };
 
 /// The host's authorities are some 150 certificates: they are read once in so long and not for each question.
@@ -30,11 +23,11 @@ const HOST_AGE: Duration = Duration::from_secs(600);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust<'a> {
     /// Those that the host's authorities signed.
-    Known,
+    HostAuthorities,
     /// Those that an authority in this file signed, and no other's.
-    Signed(&'a Path),
+    AuthoritiesOf(&'a Path),
     /// `ssl_insecure`.
-    Anybody,
+    Unverified,
 }
 
 pub(super) async fn connect(stream: TcpStream, host: &str, trust: Trust<'_>) -> io::Result<TlsStream<TcpStream>> {
@@ -44,7 +37,7 @@ pub(super) async fn connect(stream: TcpStream, host: &str, trust: Trust<'_>) -> 
 
 fn config(trust: Trust<'_>) -> io::Result<Arc<ClientConfig>> {
     static HOST: Mutex<Option<(Instant, Arc<ClientConfig>)>> = Mutex::new(None);
-    if trust != Trust::Known {
+    if trust != Trust::HostAuthorities {
         return made(trust).map(Arc::new);
     }
     let mut host = HOST.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,10 +56,10 @@ fn made(trust: Trust<'_>) -> io::Result<ClientConfig> {
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
     let builder = builder.with_safe_default_protocol_versions().map_err(io::Error::other)?;
     let mut config = match trust {
-        Trust::Known => builder.with_root_certificates(roots()).with_no_client_auth(),
-        Trust::Signed(file) => builder.with_root_certificates(roots_of(file)?).with_no_client_auth(),
-        Trust::Anybody => {
-            let verifier = Arc::new(Anybody(provider));
+        Trust::HostAuthorities => builder.with_root_certificates(roots()).with_no_client_auth(),
+        Trust::AuthoritiesOf(file) => builder.with_root_certificates(roots_of(file)?).with_no_client_auth(),
+        Trust::Unverified => {
+            let verifier = Arc::new(Unverified(provider));
             builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
         }
     };
@@ -89,43 +82,4 @@ fn roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     roots
-}
-
-/// Takes every certificate; that the other side has its key is still seen to.
-#[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }

@@ -2,9 +2,8 @@
 
 use std::fs;
 
-use kube::config::Kubeconfig;
-
-use super::{credentials::named_files, *};
+use super::*;
+use crate::identity::{Kubeconfig, YamlReader};
 
 #[test]
 fn the_files_that_a_kubeconfig_names_are_looked_at_too() {
@@ -15,7 +14,7 @@ fn the_files_that_a_kubeconfig_names_are_looked_at_too() {
                   {"name": "t", "user": {"tokenFile": "/abs/token"}}]}"#;
     let path = folder.path().join("kubeconfig");
     fs::write(&path, text).unwrap();
-    let mut named = named_files(&Kubeconfig::read_from(&path).unwrap());
+    let mut named = Kubeconfig::read(&path, &YamlReader::beside_us()).unwrap().named_files();
     named.sort();
     let here = |name: &str| folder.path().join(name);
     let mut expected = vec![here("ca.crt"), here("u.crt"), "/abs/u.key".into(), "/abs/token".into()];

@@ -1,0 +1,90 @@
+//! What the agent reads by itself, and what it has read for it.
+
+use std::fs;
+
+use super::*;
+
+/// Reads `text`; what is no JSON by a program of these lines, which is called with the path.
+fn read(text: &str, program: &str) -> Result<Kubeconfig, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, reader) = (folder.path().join("kubelet.conf"), folder.path().join("nodewell"));
+    fs::write(&path, text).unwrap();
+    nodewell_kit::write_program(&reader, 0o700, &format!("#!/bin/sh\n{program}\n"));
+    Kubeconfig::read(&path, &YamlReader(reader)).map_err(|error| error.to_string())
+}
+
+#[test]
+fn json_is_read_here_and_its_paths_are_of_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    fs::write(&path, r#"{"users": [{"name": "u", "user": {"client-key": "u.key", "tokenFile": "/abs/token"}}]}"#)
+        .unwrap();
+    let none = YamlReader("/nonexistent/nodewell".into());
+    let named = Kubeconfig::read(&path, &none).unwrap().named_files();
+    assert_eq!(named, [folder.path().join("u.key"), "/abs/token".into()]);
+}
+
+#[test]
+fn null_is_an_empty_list_and_what_is_not_used_is_passed_over() {
+    let text =
+        r#"{"apiVersion": "v1", "kind": "Config", "preferences": {}, "clusters": null, "users": [], "extensions": 1}"#;
+    assert_eq!(read(text, "exit 1").unwrap(), Kubeconfig::default());
+}
+
+#[test]
+fn what_is_no_json_is_read_by_the_program() {
+    let program = r#"[ "$1" = kubeconfig ] && grep -q '^current-context: c$' && echo '{"current-context": "c"}'"#;
+    assert_eq!(read("current-context: c\n", program).unwrap().current_context.as_deref(), Some("c"));
+    // Text in quotes is JSON, and no kubeconfig, up to the colon.
+    let program = r#"grep -q '"current-context"' && echo '{"current-context": "d"}'"#;
+    assert_eq!(read("\"current-context\": \"d\"\n", program).unwrap().current_context.as_deref(), Some("d"));
+    let large = format!("# {}\ncurrent-context: c\n", "x".repeat(1 << 19));
+    assert!(read(&large, r#"cat >/dev/null; echo '{}'"#).is_ok(), "more than a pipe holds");
+}
+
+#[test]
+fn an_error_says_what_the_program_said_or_how_it_ended() {
+    let error =
+        read("no: [yaml", "cat >/dev/null; echo >&2; echo 'nodewell: line 1: no end' >&2; exit 65").unwrap_err();
+    assert_eq!(error, "line 1: no end");
+    for (program, why) in [
+        ("cat >/dev/null; kill -9 $$", "signal: 9"),
+        ("echo nonsense", "expected"),
+        ("cat >/dev/null; echo 'nodewell: out of memory' >&2; exit 70", ": out of memory"),
+        ("exit 3", "exit status: 3"),
+    ] {
+        let error = read("a: b", program).unwrap_err();
+        assert!(error.starts_with("the program that reads YAML, ") && error.contains(why), "{program}: {error}");
+    }
+}
+
+#[test]
+fn without_the_program_the_error_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubelet.conf");
+    let reader = YamlReader("/nonexistent/nodewell".into());
+    assert!(matches!(Kubeconfig::read(&path, &reader), Err(KubeconfigError::File(_))));
+    fs::write(&path, "a: b").unwrap();
+    let error = Kubeconfig::read(&path, &reader).unwrap_err().to_string();
+    assert!(error.contains("/nonexistent/nodewell, did not do it: No such file"), "{error}");
+}
+
+/// What the other reader makes of YAML is what this one takes.
+#[test]
+fn yaml_becomes_json_with_secrets() {
+    let text = "
+clusters: [{ name: c, cluster: { server: 'https://h', certificate-authority: ca.crt, tls-server-name: k8s } }]
+users:
+- name: u
+  user: { token: secret, exec: { apiVersion: client.authentication.k8s.io/v1, command: ./plugin }, as: someone }
+contexts: [{ name: c, context: { cluster: c, user: u } }]
+current-context: c
+";
+    let read: Kubeconfig = serde_json::from_str(&as_json(text).unwrap()).unwrap();
+    assert_eq!(read, Kubeconfig::parse_here(text).unwrap());
+    let user = read.users[0].user.as_ref().unwrap();
+    assert_eq!((user.token.as_deref(), user.impersonated.as_deref()), (Some("secret"), Some("someone")));
+    assert!(user.exec.is_some());
+    assert_eq!(read.named_files(), [PathBuf::from("ca.crt")]);
+    assert!(matches!(as_json("no: [yaml"), Err(KubeconfigError::Content(_))));
+}
