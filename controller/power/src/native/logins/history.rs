@@ -30,8 +30,8 @@ pub(super) struct History {
     beside: Recent,
     /// What was refused up to then is known.
     newest: Timestamp,
-    /// By clocks that are ahead of this one: of which method, and when.
-    ahead: BTreeSet<(String, Timestamp)>,
+    /// By clocks that are ahead of this one: when, and of which method.
+    ahead: BTreeSet<(Timestamp, String)>,
     /// By account; those that the method has no more are dropped.
     refusals: BTreeMap<u64, RefusedLogin>,
     /// The account that the BMC took last.
@@ -70,7 +70,7 @@ impl Configured {
 impl History {
     /// Another process asked it before: what it wrote counts for one window, for a kubelet could have written it too.
     pub(super) fn of_condition(asked: &Asked<'_>, now: Now) -> Self {
-        let mut history = Self { newest: Timestamp::MIN, ..Self::default() };
+        let mut history = Self::default();
         let Some(stamp) = asked.stamp() else {
             history.learn(asked, now);
             return history;
@@ -97,7 +97,7 @@ impl History {
             asked.stamps().filter(|stamp| stamp.method == asked.method || stamp.address == asked.address_stamp())
         {
             for spent in &stamp.spent {
-                let is_known = spent.at <= newest || self.ahead.contains(&(stamp.method.clone(), spent.at));
+                let is_known = spent.at <= newest || self.ahead.contains(&(spent.at, stamp.method.clone()));
                 if !is_known && spent.at.duration_since(now.wall) < AHEAD {
                     self.add(asked, &stamp, *spent, now);
                 }
@@ -109,10 +109,8 @@ impl History {
     fn add(&mut self, asked: &Asked<'_>, stamp: &Stamp, spent: SpentStamp, now: Now) {
         let at = seen_at(spent.at, now);
         self.newest = self.newest.max(at.wall);
-        self.ahead.retain(|(_, ahead)| now.wall.duration_since(*ahead) < AHEAD);
-        if spent.at > now.wall {
-            self.ahead.insert((stamp.method.clone(), spent.at));
-        }
+        self.forget_ahead(now);
+        self.ahead.insert((spent.at, stamp.method.clone()));
         let is_own = stamp.method == asked.method;
         let role = spent.role.filter(|_| is_own && stamp.fingerprint == asked.fingerprint);
         let login = role.and_then(|role| asked.account(role)).map(|account| account.login);
@@ -162,6 +160,13 @@ impl History {
     /// Why none of its accounts may be tried.
     pub(super) fn why(&self) -> &str {
         &self.why
+    }
+
+    /// What is older than a window counts no more, even if it were taken for new.
+    fn forget_ahead(&mut self, now: Now) {
+        if let Ok(oldest) = now.wall.checked_sub(WINDOW) {
+            self.ahead = self.ahead.split_off(&(oldest, String::new()));
+        }
     }
 
     fn remember(&mut self, spent: Spent) {
@@ -240,4 +245,20 @@ fn asks_again(after: Duration) -> String {
 
 fn wait(refusals: usize) -> Duration {
     WAITS[refusals.clamp(1, WAITS.len()) - 1]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_that_are_ahead_are_forgotten_once_they_count_no_more() {
+        let mut history = History::default();
+        let start = Timestamp::UNIX_EPOCH + WINDOW * 9;
+        for at in [start, start + WINDOW, start + WINDOW * 2] {
+            history.ahead.insert((at, "bmc".to_owned()));
+        }
+        history.forget_ahead(Now { moment: Moment(WINDOW), wall: start + WINDOW * 2 });
+        assert_eq!(history.ahead.len(), 2);
+    }
 }

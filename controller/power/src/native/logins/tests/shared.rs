@@ -108,6 +108,32 @@ fn a_node_that_is_registered_again_begins_with_what_its_bmc_refused() {
     assert_eq!(refused(&mut logins, &bmc, 330, 340), [330]);
 }
 
+/// As another process wrote them, `first` and `first` + 10 seconds from [`now`]'s start.
+fn with_two_refused(name: &str, first: u64) -> Node {
+    let at = |secs| now(secs).wall;
+    let (first, second) = (at(first), at(first + 10));
+    node(name, &format!("logins: bmc refused current {first}, refused current {second} [00000001 00006e31]. "))
+}
+
+/// Its host's clock is ahead, or a kubelet wrote it; a clock that is further ahead is not believed.
+#[test]
+fn a_stamp_from_the_next_minute_counts_once() {
+    let mut logins = Logins::default();
+    let (well, written) = (node("n1", ""), with_two_refused("n1", 30));
+    let first = |node: &Node, logins: &mut Logins, secs| logins.next(&asked(node, 3, None), now(secs)).is_ok();
+    assert!(first(&well, &mut logins, 0));
+    assert!(!first(&written, &mut logins, 0));
+    for secs in [20, 100, 200, 329] {
+        assert!(!first(&written, &mut logins, secs), "{secs}");
+    }
+    assert!(first(&written, &mut logins, 330), "it is not taken for a new one again and again");
+    for (ahead, is_believed) in [(49, true), (50, false)] {
+        let (mut logins, written) = (Logins::default(), with_two_refused("n1", ahead));
+        assert!(first(&well, &mut logins, 0));
+        assert_eq!(!first(&written, &mut logins, 0), is_believed, "the second is {ahead} + 10 s ahead");
+    }
+}
+
 /// Its configuration cannot be read, or its level is not asked: the leader after this one may ask it.
 #[test]
 fn what_is_not_asked_is_left_to_the_next_leader_as_it_was() {
