@@ -98,6 +98,19 @@ fn the_next_leader_knows_of_both_for_two_windows() {
 
 /// It takes the other one by now: no refusal is ever seen, under one leader or many.
 #[test]
+fn what_counts_no_more_is_not_reported() {
+    let node = node("n1", "");
+    let bmc = asked(&node, 1, None);
+    let is_reported = |logins: &Logins, secs| !logins.stamps("n1", now(secs)).is_empty();
+    let mut refused = Logins::default();
+    refused.refused(&bmc, Role::Current, now(0), "401");
+    assert!(is_reported(&refused, 329) && !is_reported(&refused, 330));
+    let mut silent = Logins::default();
+    silent.unanswered(&bmc, Role::Current, now(0));
+    assert!(is_reported(&silent, 659) && !is_reported(&silent, 660));
+}
+
+#[test]
 fn the_other_account_is_tried_where_one_never_has_an_answer() {
     let (mut message, mut made) = (String::new(), Vec::new());
     let mut logins = Logins::default();
