@@ -15,6 +15,7 @@ mod command;
 mod filesystem;
 mod flags;
 mod link;
+mod memory;
 mod plugins;
 mod pod_names;
 mod protocol;

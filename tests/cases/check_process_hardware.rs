@@ -2,7 +2,7 @@
 //! other check, and what was wrong stays wrong over restarts. The machine is a tree of files like /sys; where a FIFO
 //! takes the place of one, its reader hangs.
 
-use std::{fs, path::Path};
+use std::{ffi::OsString, fs, os::unix::fs::symlink, path::Path};
 
 use nix::{
     sys::{
@@ -15,7 +15,8 @@ use nodewell_model::view::ConditionView;
 use nodewell_tests::{
     agent::{Agent, Plan},
     check_process::{CheckProcess, runs},
-    suite::Suite,
+    root_disk::RootDisk,
+    suite::{Need, Suite},
     wait::until,
 };
 
@@ -27,10 +28,12 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("more_devices_than_a_report_holds_hang_at_once", more_devices_than_a_report_holds_hang_at_once)
         .case("a_stopped_worker_is_replaced", a_stopped_worker_is_replaced)
         .case("a_worker_ends_with_its_check_process", a_worker_ends_with_its_check_process)
+        .case_with(ROOT_DISK, "rounds_go_on_while_the_root_disk_hangs", rounds_go_on_while_the_root_disk_hangs)
         .case("what_is_turned_off_is_not_read", what_is_turned_off_is_not_read)
         .case("a_worker_by_hand_explains_what_it_is", a_worker_by_hand_explains_what_it_is);
 }
 
+const ROOT_DISK: &[Need] = &[Need::LoopDevice, Need::Controller("blkio"), Need::Controller("memory")];
 const MODULE: &str = "sys/devices/system/edac/mc/mc0/dimm0";
 const NAME: &str = "sys/devices/system/edac/mc/mc0/mc_name";
 const ONLINE: &str = "sys/devices/system/cpu/online";
@@ -59,8 +62,14 @@ fn machine() -> Plan {
 
 /// Asks twice a second, and gives a device `deadline`.
 fn started(plan: &Plan, deadline: &str) -> CheckProcess {
+    started_in(Vec::new(), plan, deadline)
+}
+
+/// By a program that starts another one.
+fn started_in(wrapper: Vec<OsString>, plan: &Plan, deadline: &str) -> CheckProcess {
     let path = |name: &str| plan.folder().join(name);
-    CheckProcess::of(
+    CheckProcess::wrapped(
+        wrapper,
         plan,
         "check",
         &[
@@ -173,6 +182,36 @@ fn a_device_that_hangs_takes_no_other_with_it() {
     write(&agent, NAME, "skx_edac\n");
     agent.wait_condition("MemoryUnhealthy", "False");
     assert!(check_process.log().contains("its worker is killed"), "{}", check_process.log());
+}
+
+/// Its program, its libraries and its state are on that disk. A fault like one before is found, and that it ended.
+fn rounds_go_on_while_the_root_disk_hangs() {
+    let root = RootDisk::new();
+    let plan = machine();
+    // Where its state is, the root disk is mounted.
+    symlink("state", plan.folder().join("hardware")).unwrap();
+    let agent = plan.start();
+    let mut check_process = started_in(root.enter(agent.plan()), agent.plan(), PLENTY);
+    wait_counted(&agent, "CPUs", 4);
+    let fault = |count: u32| {
+        write(&agent, &format!("{MODULE}/dimm_ue_count"), &format!("{count}\n"));
+        until(&format!("{count} errors are counted"), || {
+            let found = with_subject(&agent, "MemoryUnhealthy", "True", "DIMM_A1");
+            found.problems[0].message.contains(&format!("in this boot: {count};")).then_some(())
+        });
+    };
+    let cpus = |online: u32| {
+        write(&agent, ONLINE, &format!("0-{}\n", online - 1));
+        wait_counted(&agent, "CPUs", online);
+    };
+    (1..3).for_each(fault);
+    [3, 4].into_iter().for_each(cpus);
+    let mut hang = root.hang();
+    fault(3);
+    cpus(3);
+    hang.assert_holds();
+    drop(hang);
+    assert!(check_process.stop().success(), "{}", check_process.log());
 }
 
 fn a_stopped_worker_is_replaced() {

@@ -12,7 +12,9 @@ use nodewell_agent::{
     },
 };
 use nodewell_rules::{Diagnostic, RuleSet};
-use nodewell_sys::memory::{Locking, drop_relocations, load_program, lock_memory, one_malloc_arena, trim_heap};
+use nodewell_sys::memory::{
+    Locking, drop_relocations, load_program, lock_memory, may_lock_all, one_malloc_arena, trim_heap,
+};
 use tokio::task::LocalSet;
 
 fn main() -> ExitCode {
@@ -59,10 +61,7 @@ fn run(flags: Flags, config: Config, rules: RuleSet, activated: Activated) -> Ex
 fn prepare_memory() {
     // What configuration and rules needed while they were read would be locked too. Where that fails it stays.
     let _ = trim_heap();
-    // With a limit in force every later mapping past it would fail: then it is better not to lock at all.
-    let unlimited = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_MEMLOCK)
-        .is_ok_and(|(soft, _)| soft == nix::libc::RLIM_INFINITY);
-    if !unlimited && !nix::unistd::geteuid().is_root() {
+    if !may_lock_all() {
         tracing::info!(
             "memory is not locked, because RLIMIT_MEMLOCK is limited: a dead root disk could stall the agent"
         );

@@ -19,7 +19,7 @@ use nodewell_checks::{Check, pod_names::PodNames};
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    check_process::{Group, WorkerGroup, link::Link, protocol::WorkerConfig, status_line::StatusLine},
+    check_process::{Group, WorkerGroup, link::Link, memory::settle, protocol::WorkerConfig, status_line::StatusLine},
     runtime::notify,
 };
 
@@ -122,8 +122,7 @@ impl<'a> Runner<'a> {
         }
         self.condition_reporter.all_reported();
         if !std::mem::replace(&mut self.is_settled, true) {
-            // If this fails, pages of code that only the start ran stay in memory: not worth a message.
-            let _ = nodewell_sys::memory::drop_code_pages();
+            settle(self.plan.worker_group);
         }
     }
 

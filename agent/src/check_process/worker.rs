@@ -16,6 +16,7 @@ use nodewell_checks::{
 
 use super::{
     Group, ReleaseFile, WorkerGroup,
+    memory::settle,
     protocol::{Operation, Reply, ReplyBody, Request, WorkerConfig, read_line},
     task_name::TaskName,
 };
@@ -55,9 +56,8 @@ pub fn run(worker_group: WorkerGroup, socket: Option<&Path>) -> Result<(), Worke
     while let Some(line) = read_line(&mut lines).map_err(WorkerError::Receive)? {
         let request: Request = serde_json::from_str(&line).map_err(WorkerError::Parse)?;
         check_process.write_all(&worker.answer(&request)).map_err(WorkerError::Send)?;
-        // If this fails, pages of code that only the start ran stay in memory: not worth a message.
         if !std::mem::replace(&mut is_settled, true) {
-            let _ = nodewell_sys::memory::drop_code_pages();
+            settle(worker_group);
         }
     }
     Ok(())

@@ -21,6 +21,15 @@ pub enum Locking {
     Everything,
 }
 
+/// Whether memory that is mapped later may be locked as well: with a limit in force every mapping past it would fail.
+#[must_use]
+pub fn may_lock_all() -> bool {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes one rlimit into ours; geteuid has no arguments and cannot fail.
+    let (known, user) = unsafe { (libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit), libc::geteuid()) };
+    user == 0 || known == 0 && limit.rlim_cur == libc::RLIM_INFINITY
+}
+
 /// Keeps this process's memory in RAM (`mlockall(2)`). Without `CAP_IPC_LOCK` the kernel allows `RLIMIT_MEMLOCK`
 /// bytes and answers ENOMEM or EPERM; the caller goes on without.
 pub fn lock_memory(locking: Locking) -> io::Result<()> {

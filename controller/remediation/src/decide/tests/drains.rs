@@ -39,7 +39,7 @@ fn moved(memory: &Memory, second: u64) -> usize {
 
 /// Of `n0`: released, evicted, awaited.
 fn counted(snapshot: &Snapshot, memory: &Memory, second: u64) -> [usize; 3] {
-    let CountedPods { released, evicted, awaited, .. } = memory.history.counted_pods(snapshot, at(second))[&source()];
+    let CountedPods { released, evicted, awaited, .. } = memory.counted_pods(snapshot, now(second))[&source()];
     [released, evicted, awaited]
 }
 
@@ -345,7 +345,7 @@ fn what_a_request_drains_counts_for_the_default_window() {
     snapshot.evicted.insert(of.clone(), [(pod, at(1000))].into());
     for (second, evicted) in [(1599, 1), (1600, 0)] {
         let memory = run(&snapshot, Memory::default(), second).memory;
-        assert_eq!(memory.history.counted_pods(&snapshot, at(second))[&of].evicted, evicted, "{second}");
+        assert_eq!(memory.counted_pods(&snapshot, now(second))[&of].evicted, evicted, "{second}");
         forget_evicted(&mut snapshot, at(second));
         assert_eq!(snapshot.evicted.len(), evicted, "{second}");
     }
@@ -380,7 +380,7 @@ fn the_sum_of_a_pass_is_what_its_parts_are() {
     snapshot.evicted.insert(PodSource { node: "n3".into(), ..source() }, [(PodRef::default(), at(990))].into());
     memory.history.learn(&snapshot, now(1001));
     let parts = |memory: &Memory, except: &str| {
-        let counted = memory.history.counted_pods(&snapshot, at(1001));
+        let counted = memory.counted_pods(&snapshot, now(1001));
         let others = counted.iter().filter(|(of, _)| of.policy == "p" && of.node != except);
         others.map(|(_, counted)| counted.sum()).sum::<usize>()
     };
