@@ -11,6 +11,7 @@ mod process;
 mod release;
 pub(super) mod state_file;
 mod stuck_workers;
+mod tick;
 mod worker_client;
 
 use std::{path::PathBuf, time::Duration};
@@ -29,13 +30,11 @@ use poll_loop::{PollLoop, PollTiming};
 use process::SelfExec;
 use state_file::StateFile;
 use stuck_workers::WorkerIdentity;
+use tick::Watched;
 use worker_client::WorkerClient;
 
 pub(crate) use drivers::GPU_DRIVERS;
 pub use release::{Release, ReleaseError, ReleaseFile};
-
-/// How often it looks whether its devices are released, whether a stuck worker is gone, whether a driver came or went.
-const TICK: Duration = Duration::from_secs(2);
 
 /// What a runner is made of.
 #[derive(Debug, Clone)]
@@ -150,7 +149,9 @@ impl<'a> Runner<'a> {
     /// Until the next round: what devices report by themselves, if they do.
     async fn between(&mut self, due: Option<Instant>) {
         let due = due.filter(|_| !self.is_released);
-        let pause = due.map_or(TICK, |at| at.saturating_duration_since(Instant::now()).min(TICK));
+        let now = Instant::now();
+        let look = self.watched().pause(now);
+        let pause = due.map_or(look, |at| at.saturating_duration_since(now).min(look));
         match self.poll_loops.iter_mut().find(|poll_loop| poll_loop.listens()).filter(|_| !self.is_released) {
             Some(poll_loop) => {
                 if let Some(findings) = poll_loop.listen(&mut self.worker_client, pause).await {
@@ -159,6 +160,15 @@ impl<'a> Runner<'a> {
                 }
             }
             None => sleep(pause).await,
+        }
+    }
+
+    fn watched(&self) -> Watched {
+        Watched {
+            is_released: self.is_released,
+            has_stuck: !self.worker_client.stuck.are_none(),
+            // A person releases groups of devices (`nodewell release`), which a worker of the same name holds.
+            has_releasable: self.plan.group != Group::Check && self.worker_client.has_worker(),
         }
     }
 

@@ -50,6 +50,10 @@ impl StuckWorkers {
         self.stuck.push(StuckWorker { task_name, since, process });
     }
 
+    pub(super) fn are_none(&self) -> bool {
+        self.stuck.is_empty()
+    }
+
     /// Lets go of those that are gone. Returns whether any was.
     pub(super) fn reap(&mut self) -> bool {
         let before = self.stuck.len();

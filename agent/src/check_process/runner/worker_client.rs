@@ -115,6 +115,11 @@ impl WorkerClient {
         Err(RequestError::Broken("its reply belongs to no request".to_owned()))
     }
 
+    /// Whether one runs, as far as is known.
+    pub(super) fn has_worker(&self) -> bool {
+        self.worker.is_some()
+    }
+
     /// One that ended between two requests, killed for its memory for example, is no device's error.
     fn drop_ended(&mut self) {
         if let Some(how) = self.worker.as_mut().and_then(|worker| worker.process.ended()) {
