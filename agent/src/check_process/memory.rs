@@ -3,13 +3,12 @@
 use nodewell_checks::WorkerGroup;
 use nodewell_sys::memory::{Locking, drop_code_pages, lock_memory, may_lock_all, trim_heap};
 
-/// After the first round: what only the start ran goes, and what rounds run stays, though the root disk be dead and
-/// memory short. Code that never ran would still wait for that disk: the whole program would take more memory than
-/// checks are worth. A GPU driver's library maps more than ours to lock.
-pub(super) fn settle(worker_group: WorkerGroup) {
-    // If these fail, what only the start needed stays in memory: not worth a message.
+/// Before the first round: what only the start ran goes, and what rounds run stays from then on, though the root disk be
+/// dead and memory short. Code that never ran would still wait for that disk: the whole program would take more memory
+/// than checks are worth. A GPU driver's library maps more than ours to lock.
+pub(super) fn lock_rounds(worker_group: WorkerGroup) {
+    // If this fails, pages of code that only the start ran stay in memory: not worth a message.
     let _ = drop_code_pages();
-    let _ = trim_heap();
     if worker_group == WorkerGroup::Gpu {
         return;
     }
@@ -18,4 +17,10 @@ pub(super) fn settle(worker_group: WorkerGroup) {
     } else if let Err(error) = lock_memory(Locking::Touched) {
         tracing::debug!(%error, "memory is not locked: a dead root disk could stall checks");
     }
+}
+
+/// After the first round of all, which needed more than a later one does.
+pub(super) fn trim() {
+    // If this fails, what was freed stays in memory: not worth a message.
+    let _ = trim_heap();
 }

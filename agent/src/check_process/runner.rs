@@ -20,7 +20,13 @@ use nodewell_checks::{Check, pod_names::PodNames};
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    check_process::{Group, WorkerGroup, link::Link, memory::settle, protocol::WorkerConfig, status_line::StatusLine},
+    check_process::{
+        Group, WorkerGroup,
+        link::Link,
+        memory::{lock_rounds, trim},
+        protocol::WorkerConfig,
+        status_line::StatusLine,
+    },
     runtime::notify,
 };
 
@@ -93,6 +99,7 @@ impl<'a> Runner<'a> {
     /// Asks and reports. It returns only where another process has to take over, which must find all that was reported.
     pub(super) async fn run(mut self) {
         self.load().await;
+        lock_rounds(self.plan.worker_group);
         loop {
             if self.maintain().await == Maintenance::MustEnd {
                 self.end_worker().await;
@@ -121,7 +128,7 @@ impl<'a> Runner<'a> {
         }
         self.condition_reporter.all_reported();
         if !std::mem::replace(&mut self.is_settled, true) {
-            settle(self.plan.worker_group);
+            trim();
         }
     }
 

@@ -16,7 +16,7 @@ use nodewell_checks::{
 
 use super::{
     Group, ReleaseFile, WorkerGroup,
-    memory::settle,
+    memory::{lock_rounds, trim},
     protocol::{Operation, Reply, ReplyBody, Request, WorkerConfig, read_line},
     task_name::TaskName,
 };
@@ -52,12 +52,13 @@ pub fn run(worker_group: WorkerGroup, socket: Option<&Path>) -> Result<(), Worke
     let Some(first) = read_line(&mut lines).map_err(WorkerError::Receive)? else { return Ok(()) };
     let worker_config = serde_json::from_str(&first).map_err(WorkerError::Parse)?;
     let mut worker = Worker { worker_config, readers: BTreeMap::new(), idle };
-    let mut is_settled = false;
+    let mut is_trimmed = false;
+    lock_rounds(worker_group);
     while let Some(line) = read_line(&mut lines).map_err(WorkerError::Receive)? {
         let request: Request = serde_json::from_str(&line).map_err(WorkerError::Parse)?;
         check_process.write_all(&worker.answer(&request)).map_err(WorkerError::Send)?;
-        if !std::mem::replace(&mut is_settled, true) {
-            settle(worker_group);
+        if !std::mem::replace(&mut is_trimmed, true) {
+            trim();
         }
     }
     Ok(())

@@ -27,8 +27,8 @@ pub(super) struct KubeconfigCommand {}
 impl KubeconfigCommand {
     pub(super) fn run(&self, out: &mut Out) -> Result<(), CommandError> {
         close_memory();
-        let mut yaml = String::new();
-        std::io::stdin().read_to_string(&mut yaml).map_err(|error| CommandError::new(SOFTWARE, error.to_string()))?;
+        let mut yaml = Vec::new();
+        std::io::stdin().read_to_end(&mut yaml).map_err(|error| CommandError::new(SOFTWARE, error.to_string()))?;
         let code =
             |error: &KubeconfigError| if matches!(error, KubeconfigError::Content(_)) { DATA_ERROR } else { SOFTWARE };
         let json = as_json(&yaml).map_err(|error| CommandError::new(code(&error), error.to_string()))?;

@@ -58,7 +58,7 @@ pub(super) struct Release {
     /// For how long, at most 24h.
     #[arg(long = "for", value_name = "TIME", default_value = "10m", value_parser = duration::parse)]
     length: Duration,
-    /// How long to wait for a worker that reads a device.
+    /// How long to wait for a worker that reads a device; an idle one lets go within 5s.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration::parse)]
     wait: Duration,
     /// Wait for no worker of another agent: for tests, which run beside those of others

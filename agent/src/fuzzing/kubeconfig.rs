@@ -13,13 +13,10 @@ pub fn kubeconfig(input: &[u8]) {
     if let Some(secret) = credentials_of_plugin(input) {
         assert!(secret.token.is_some() || secret.certificate.is_some());
     }
-    let Ok(text) = std::str::from_utf8(input) else { return };
-    let Some(read) = Kubeconfig::parse_here(text).ok().and_then(|kubeconfig| credentials(&without_files(kubeconfig)))
-    else {
-        return;
-    };
+    let read = Kubeconfig::parse_here(input).ok();
+    let Some(read) = read.and_then(|kubeconfig| credentials(&without_files(kubeconfig))) else { return };
     let written = read.kubeconfig();
-    let again = Kubeconfig::parse_here(&written).expect("what was written is a kubeconfig");
+    let again = Kubeconfig::parse_here(written.as_bytes()).expect("what was written is a kubeconfig");
     assert_eq!(credentials(&again).as_ref(), Some(&read), "{written}");
     if let Some(keyed) = &read.secret.certificate {
         certificate(&keyed.certificate);

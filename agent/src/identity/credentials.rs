@@ -34,7 +34,8 @@ pub enum CredentialsError {
     #[error("{path}: {source}")]
     Exec { path: PathBuf, source: ExecError },
     #[error(
-        "{path}: the agent runs no exec plug-in; nodewell-identity.service does, as root: see nodewell-identity(7)"
+        "{path}: the agent runs no exec plug-in; nodewell-identity.service does, as root: name this file as \
+         `[identity] kubelet-kubeconfig` in place of `kubeconfig`"
     )]
     Plugin { path: PathBuf },
 }
@@ -103,8 +104,11 @@ impl Credentials {
     pub async fn of(path: &Path, kubeconfig: &Kubeconfig) -> Result<Self, CredentialsError> {
         let named = Named { path, kubeconfig };
         let (cluster, user) = (named.cluster()?, named.user()?.ok_or_else(|| named.lacks("user"))?);
+        let written = named.written(user)?;
         let secret = match &user.exec {
-            None => named.secret(user)?,
+            // What is written goes before the plug-in, as with kubectl.
+            _ if written != Secret::default() => written,
+            None => return Err(named.lacks("certificate, token or plug-in")),
             Some(plugin) => exec::run(plugin, &cluster)
                 .await
                 .map_err(|source| CredentialsError::Exec { path: path.to_owned(), source })?,
@@ -116,10 +120,10 @@ impl Credentials {
     pub fn without_plugin(path: &Path, kubeconfig: &Kubeconfig) -> Result<Self, CredentialsError> {
         let named = Named { path, kubeconfig };
         let (cluster, user) = (named.cluster()?, named.user()?);
-        if user.is_some_and(|user| user.exec.is_some()) {
+        let secret = user.map(|user| named.written(user)).transpose()?.unwrap_or_default();
+        if user.is_some_and(|user| user.exec.is_some()) && secret == Secret::default() {
             return Err(CredentialsError::Plugin { path: path.to_owned() });
         }
-        let secret = user.map(|user| named.written(user)).transpose()?.unwrap_or_default();
         Ok(Self { cluster, secret })
     }
 
@@ -191,13 +195,14 @@ impl Named<'_> {
     }
 
     /// What the file itself has, and the files that it names.
-    fn secret(&self, user: &User) -> Result<Secret, CredentialsError> {
-        let written = self.written(user)?;
-        if written == Secret::default() { Err(self.lacks("certificate, token or plug-in")) } else { Ok(written) }
-    }
-
     fn written(&self, user: &User) -> Result<Secret, CredentialsError> {
-        Ok(Secret { certificate: self.certificate(user)?, token: self.token(user)? })
+        let token = self.token(user)?;
+        let certificate = match self.certificate(user) {
+            // Half a pair is none.
+            Err(CredentialsError::Incomplete { .. }) if token.is_some() => None,
+            certificate => certificate?,
+        };
+        Ok(Secret { certificate, token })
     }
 
     fn certificate(&self, user: &User) -> Result<Option<KeyedCertificate>, CredentialsError> {
@@ -215,7 +220,11 @@ impl Named<'_> {
     fn token(&self, user: &User) -> Result<Option<String>, CredentialsError> {
         let token = || set(&user.token).cloned();
         let Some(file) = file_of(&user.token_file) else { return Ok(token()) };
-        let read = self.content(file).map(|token| String::from_utf8_lossy(&token).trim().to_owned());
+        let read = self.content(file).and_then(|token| {
+            let token = String::from_utf8_lossy(&token).trim().to_owned();
+            let empty = || io::Error::new(io::ErrorKind::InvalidData, "it is empty");
+            if token.is_empty() { Err(self.unread(file, empty())) } else { Ok(token) }
+        });
         // The file goes before the word beside it, if it can be read.
         read.map(Some).or_else(|error| token().map(Some).ok_or(error))
     }
@@ -230,11 +239,11 @@ impl Named<'_> {
     fn user(&self) -> Result<Option<&User>, CredentialsError> {
         let Some(name) = set(&self.context()?.user) else { return Ok(None) };
         let named = self.kubeconfig.users.iter().find(|named| named.name == *name);
-        let user = named.and_then(|named| named.user.as_ref()).ok_or_else(|| self.lacks("such user"))?;
+        let Some(user) = &named.ok_or_else(|| self.lacks("such user"))?.user else { return Ok(None) };
         let ways = [
             (user.auth_provider.is_some(), "an auth-provider"),
             (set(&user.username).is_some(), "a user name and password"),
-            (set(&user.impersonated).is_some(), "to act as another user (`as`)"),
+            (user.acts_as_another(), "to act as another user (`as`)"),
         ];
         match ways.into_iter().find(|(is_set, _)| *is_set) {
             Some((_, way)) => Err(CredentialsError::Unsupported { path: self.path.to_owned(), way }),
@@ -260,13 +269,24 @@ impl Named<'_> {
     fn content(&self, file: &Path) -> Result<Vec<u8>, CredentialsError> {
         let mut content = Vec::new();
         let read = File::open(file).and_then(|open| open.take(FILE_LIMIT_BYTES).read_to_end(&mut content));
-        let failed = |source| CredentialsError::File { path: self.path.to_owned(), file: file.to_owned(), source };
-        read.map_err(failed)?;
+        read.map_err(|error| self.unread(file, error))?;
         Ok(content)
+    }
+
+    fn unread(&self, file: &Path, source: io::Error) -> CredentialsError {
+        CredentialsError::File { path: self.path.to_owned(), file: file.to_owned(), source }
     }
 
     fn lacks(&self, what: &'static str) -> CredentialsError {
         CredentialsError::Incomplete { path: self.path.to_owned(), what }
+    }
+}
+
+impl User {
+    fn acts_as_another(&self) -> bool {
+        let has_groups = self.as_groups.as_ref().is_some_and(|groups| !groups.is_empty());
+        let has_name = [&self.impersonated, &self.as_uid].into_iter().any(|name| set(name).is_some());
+        has_name || has_groups || self.as_user_extra.is_some()
     }
 }
 

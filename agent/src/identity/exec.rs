@@ -1,6 +1,6 @@
 //! A kubeconfig's exec plug-in (`client.authentication.k8s.io`): runs it, and takes what it prints.
 
-use std::{process::Stdio, time::Duration};
+use std::{path::Path, process::Stdio, time::Duration};
 
 use serde::Deserialize;
 use serde_json::json;
@@ -25,6 +25,15 @@ pub struct Plugin {
     args: Option<Vec<String>>,
     env: Option<Vec<std::collections::HashMap<String, String>>>,
     provide_cluster_info: Option<bool>,
+}
+
+impl Plugin {
+    /// A relative path is of `folder`; a name is looked up in `PATH`.
+    pub(super) fn below(&mut self, folder: &Path) {
+        if let Some(command) = self.command.as_mut().filter(|command| command.contains('/')) {
+            *command = folder.join(&*command).to_string_lossy().into_owned();
+        }
+    }
 }
 
 /// What went wrong with a plug-in.

@@ -11,10 +11,11 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
+    sync::{Mutex, PoisonError},
     time::SystemTime,
 };
 
-use kube::config::{Kubeconfig as AnyKubeconfig, KubeconfigError as AnyError};
+use kube::config::Kubeconfig as AnyKubeconfig;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -28,6 +29,8 @@ const LIMIT_BYTES: u64 = 1 << 20;
 pub enum KubeconfigError {
     #[error("{0}")]
     File(io::Error),
+    #[error("it has more than {} KiB", LIMIT_BYTES >> 10)]
+    TooLarge,
     /// What is in the file; it is the same until that changes.
     #[error("{0}")]
     Content(String),
@@ -93,6 +96,9 @@ pub struct User {
     pub username: Option<String>,
     #[serde(rename = "as")]
     pub impersonated: Option<String>,
+    pub as_uid: Option<String>,
+    pub as_groups: Option<Vec<String>>,
+    pub as_user_extra: Option<Value>,
     pub auth_provider: Option<Value>,
     pub exec: Option<Plugin>,
 }
@@ -118,27 +124,25 @@ impl Kubeconfig {
     /// The one at `path`, with absolute paths in it; `reader` is asked where it is no JSON. It may wait for a disk.
     pub fn read(path: &Path, reader: &YamlReader) -> Result<Self, KubeconfigError> {
         let text = content(path)?;
-        let read = serde_json::from_slice::<Self>(&text).or_else(|_| reader.read(&text))?;
-        Ok(read.below(path.parent().unwrap_or(Path::new("/"))))
+        let read = serde_json::from_slice::<Self>(&text).or_else(|_| reader.read_once(path, text))?;
+        Ok(read.below(folder_of(path)))
     }
 
     /// The same within this process.
     pub fn read_here(path: &Path) -> Result<Self, KubeconfigError> {
-        Self::of(AnyKubeconfig::read_from(path))
+        Ok(Self::parse_here(&content(path)?)?.below(folder_of(path)))
     }
 
     /// The one in `text`, whose paths stay as they are.
-    pub fn parse_here(text: &str) -> Result<Self, KubeconfigError> {
-        Self::of(AnyKubeconfig::from_yaml(text))
-    }
-
-    fn of(any: Result<AnyKubeconfig, AnyError>) -> Result<Self, KubeconfigError> {
-        let json = serde_json::to_value(any.map_err(failed)?);
-        json.and_then(serde_json::from_value).map_err(|error| KubeconfigError::Content(error.to_string()))
+    pub fn parse_here(text: &[u8]) -> Result<Self, KubeconfigError> {
+        let failed = |error: serde_json::Error| KubeconfigError::Content(error.to_string());
+        serde_json::to_value(any(text)?).and_then(serde_json::from_value).map_err(failed)
     }
 
     /// Relative paths are of the file's own folder.
     fn below(mut self, folder: &Path) -> Self {
+        let users = self.users.iter_mut().filter_map(|named| named.user.as_mut());
+        users.filter_map(|user| user.exec.as_mut()).for_each(|plugin| plugin.below(folder));
         self.paths().filter(|path| !path.as_os_str().is_empty()).for_each(|path| *path = folder.join(&*path));
         self
     }
@@ -146,9 +150,7 @@ impl Kubeconfig {
     fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
         let clusters = self.clusters.iter_mut().filter_map(|named| named.cluster.as_mut());
         let users = self.users.iter_mut().filter_map(|named| named.user.as_mut());
-        let of_users =
-            users.flat_map(|user| [&mut user.client_certificate, &mut user.client_key, &mut user.token_file]);
-        clusters.map(|cluster| &mut cluster.certificate_authority).chain(of_users).flatten()
+        clusters.map(|cluster| &mut cluster.certificate_authority).chain(users.flat_map(User::paths)).flatten()
     }
 
     /// The files that it names.
@@ -158,23 +160,60 @@ impl Kubeconfig {
     }
 }
 
+impl User {
+    fn paths(&mut self) -> [&mut Option<PathBuf>; 3] {
+        [&mut self.client_certificate, &mut self.client_key, &mut self.token_file]
+    }
+
+    /// The files that it names.
+    #[must_use]
+    pub fn named_files(&self) -> Vec<PathBuf> {
+        let mut user = self.clone();
+        user.paths()
+            .into_iter()
+            .flatten()
+            .map(|path| path.clone())
+            .filter(|path| !path.as_os_str().is_empty())
+            .collect()
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("/"))
+}
+
 fn content(path: &Path) -> Result<Vec<u8>, KubeconfigError> {
     let mut text = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LIMIT_BYTES).read_to_end(&mut text));
-    read.map_err(KubeconfigError::File)?;
-    Ok(text)
+    let read = File::open(path).and_then(|file| file.take(LIMIT_BYTES + 1).read_to_end(&mut text));
+    let length = read.map_err(KubeconfigError::File)?;
+    if u64::try_from(length).is_ok_and(|length| length <= LIMIT_BYTES) {
+        Ok(text)
+    } else {
+        Err(KubeconfigError::TooLarge)
+    }
 }
 
 /// What `nodewell kubeconfig` makes of YAML: JSON with secrets, whose paths stay as they are.
-pub fn as_json(yaml: &str) -> Result<String, KubeconfigError> {
-    let any = AnyKubeconfig::from_yaml(yaml).map_err(failed)?;
-    serde_json::to_string(&any).map_err(|error| KubeconfigError::Content(error.to_string()))
+pub fn as_json(yaml: &[u8]) -> Result<String, KubeconfigError> {
+    serde_json::to_string(&any(yaml)?).map_err(|error| KubeconfigError::Content(error.to_string()))
 }
 
-fn failed(error: AnyError) -> KubeconfigError {
-    match error {
-        AnyError::ReadConfig(error, _) => KubeconfigError::File(error),
-        other => KubeconfigError::Content(other.to_string()),
+fn any(text: &[u8]) -> Result<AnyKubeconfig, KubeconfigError> {
+    let content = |why: &dyn std::fmt::Display| KubeconfigError::Content(why.to_string());
+    let text = decoded(text).map_err(|error| content(&error))?;
+    AnyKubeconfig::from_yaml(&text).map_err(|error| content(&error))
+}
+
+/// Windows writes UTF-16, which its mark names (YAML 1.2.2, 5.2).
+fn decoded(text: &[u8]) -> Result<String, String> {
+    let wide = |units: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> = text[2..].as_chunks().0.iter().map(|unit| units(*unit)).collect();
+        String::from_utf16(&units).map_err(|error| error.to_string())
+    };
+    match text {
+        [0xff, 0xfe, ..] => wide(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => wide(u16::from_be_bytes),
+        _ => String::from_utf8(text.to_vec()).map_err(|error| error.to_string()),
     }
 }
 
@@ -189,6 +228,23 @@ impl YamlReader {
     #[must_use]
     pub fn beside_us() -> Self {
         Self(std::env::current_exe().unwrap_or_default().with_file_name("nodewell"))
+    }
+
+    /// The text of a file is read by it once: a file that it names may change while the program cannot be started.
+    fn read_once(&self, path: &Path, yaml: Vec<u8>) -> Result<Kubeconfig, KubeconfigError> {
+        type Known = BTreeMap<PathBuf, (Vec<u8>, Result<Kubeconfig, String>)>;
+        static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
+        let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, read)) = known().get(path).filter(|(then, _)| *then == yaml) {
+            return read.clone().map_err(KubeconfigError::Content);
+        }
+        let read = match self.read(&yaml) {
+            Ok(read) => Ok(read),
+            Err(KubeconfigError::Content(why)) => Err(why),
+            Err(other) => return Err(other),
+        };
+        known().insert(path.to_owned(), (yaml, read.clone()));
+        read.map_err(KubeconfigError::Content)
     }
 
     /// The program gets the text and opens no file: what waits for a disk is this thread.

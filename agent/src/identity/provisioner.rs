@@ -124,8 +124,7 @@ impl Provisioner {
     pub async fn saved(&self) -> Result<Option<NodeIdentity>, ProvisionError> {
         let Some(bytes) = self.pki.read(KUBECONFIG)? else { return Ok(None) };
         let path = self.pki.path().join(KUBECONFIG);
-        let text = String::from_utf8_lossy(&bytes);
-        let kubeconfig = Kubeconfig::parse_here(&text)
+        let kubeconfig = Kubeconfig::parse_here(&bytes)
             .map_err(|source| ProvisionError::Saved(CredentialsError::Kubeconfig { path: path.clone(), source }))?;
         let credentials = Credentials::of(&path, &kubeconfig).await.map_err(ProvisionError::Saved)?;
         let certificate = credentials.certificate();

@@ -1,16 +1,14 @@
 //! Which kubeconfig the agent goes by: the configured one, the one that root left for it, or the kubelet's own.
 
 use std::{
-    collections::BTreeMap,
     fs::File,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use tokio::{task::spawn_blocking, time::sleep};
 
-use super::kubeconfig::{Files, Kubeconfig, KubeconfigError, YamlReader, stamps};
+use super::kubeconfig::{Kubeconfig, YamlReader};
 use crate::config::{Config, IdentityMode, kubelet_kubeconfigs};
 
 /// Its name in the identity's folder.
@@ -87,42 +85,12 @@ impl Way {
     }
 }
 
-/// Whether everything that a kubeconfig names can be read by us. Plug-ins are root's to run.
+/// Whether it and all that its users name can be read by us. Plug-ins are root's to run.
 fn is_usable(path: &Path) -> bool {
-    let can_be_read = |file: &Path| File::open(file).is_ok();
-    needs(path)
-        .is_some_and(|needs| !needs.plugin && can_be_read(path) && needs.files.iter().all(|file| can_be_read(file)))
-}
-
-/// What a kubeconfig is of no use without.
-struct Needs {
-    files: Vec<PathBuf>,
-    plugin: bool,
-}
-
-/// None of what is no kubeconfig. A file that is as it was is not read again: for YAML that takes a process.
-fn needs(path: &Path) -> Option<Arc<Needs>> {
-    type Known = BTreeMap<PathBuf, (Files, Option<Arc<Needs>>)>;
-    static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let now = stamps([path.to_owned()]);
-    if let Some((_, needs)) = known().get(path).filter(|(then, _)| *then == now) {
-        return needs.clone();
-    }
-    let needs = match Kubeconfig::read(path, &YamlReader::beside_us()) {
-        Ok(kubeconfig) => Some(Arc::new(Needs::of(&kubeconfig))),
-        Err(KubeconfigError::Content(_)) => None,
-        Err(KubeconfigError::File(_) | KubeconfigError::Reader { .. }) => return None,
-    };
-    known().insert(path.to_owned(), (now, needs.clone()));
-    needs
-}
-
-impl Needs {
-    fn of(kubeconfig: &Kubeconfig) -> Self {
-        let plugin = kubeconfig.users.iter().any(|named| named.user.as_ref().is_some_and(|user| user.exec.is_some()));
-        Self { files: kubeconfig.named_files(), plugin }
-    }
+    let can_be_read = |file: &PathBuf| File::open(file).is_ok();
+    let Ok(kubeconfig) = Kubeconfig::read(path, &YamlReader::beside_us()) else { return false };
+    let mut users = kubeconfig.users.iter().filter_map(|named| named.user.as_ref());
+    users.all(|user| user.exec.is_none() && user.named_files().iter().all(can_be_read))
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ pub use relocations::drop_relocations;
 
 /// The smallest page that Linux has.
 const PAGE: usize = 4096;
+/// Of linux/capability.h.
+const CAP_IPC_LOCK: u32 = 14;
 
 /// How much is kept in RAM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,9 +27,16 @@ pub enum Locking {
 #[must_use]
 pub fn may_lock_all() -> bool {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel writes one rlimit into ours; geteuid has no arguments and cannot fail.
-    let (known, user) = unsafe { (libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit), libc::geteuid()) };
-    user == 0 || known == 0 && limit.rlim_cur == libc::RLIM_INFINITY
+    // SAFETY: the kernel writes one rlimit into ours.
+    let is_known = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) } == 0;
+    is_known && limit.rlim_cur == libc::RLIM_INFINITY || has_capability(CAP_IPC_LOCK)
+}
+
+/// Root's processes need not have it.
+fn has_capability(number: u32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
+    effective.is_some_and(|effective| effective >> number & 1 == 1)
 }
 
 /// Keeps this process's memory in RAM (`mlockall(2)`). Without `CAP_IPC_LOCK` the kernel allows `RLIMIT_MEMLOCK`
@@ -80,8 +89,8 @@ fn populate(pages: &Range<usize>) -> io::Result<()> {
 }
 
 /// Unmaps the code that was read in so far, of the program and its libraries: what is needed again is mapped again from
-/// the page cache, 64 KiB around it. A start runs much that no later round needs. Not for a process that has to go on
-/// while its disk is dead, nor while another thread unloads a library.
+/// the page cache, 64 KiB around it. A start runs much that no later round needs. Not while another thread
+/// unloads a library.
 pub fn drop_code_pages() -> io::Result<()> {
     let maps = fs::read_to_string("/proc/self/maps")?;
     maps.lines().filter(|line| is_code(line)).filter_map(readable_file).try_for_each(|pages| drop_pages(&pages))

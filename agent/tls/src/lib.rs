@@ -46,8 +46,10 @@ pub enum TlsError {
     /// Why is not said: the reason may quote the key.
     #[error("the client key cannot be used: it is no private key in PEM")]
     Key,
-    #[error("the client certificate and its key do not fit together: {0}")]
-    Mismatch(Error),
+    #[error("the client certificate and its key do not fit together")]
+    Mismatch,
+    #[error("the client certificate and its key cannot be used: {0}")]
+    Pair(Error),
     #[error(transparent)]
     Versions(Error),
 }
@@ -76,7 +78,10 @@ pub fn client_config(trust: Trust<'_>, shown: Option<Shown<'_>>) -> Result<Clien
     let Some(Shown { certificate, key }) = shown else { return Ok(builder.with_no_client_auth()) };
     let chain = certificates(certificate).map_err(TlsError::Certificate)?;
     let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| TlsError::Key)?;
-    builder.with_client_auth_cert(chain, key).map_err(TlsError::Mismatch)
+    builder.with_client_auth_cert(chain, key).map_err(|error| match error {
+        Error::InconsistentKeys(_) => TlsError::Mismatch,
+        other => TlsError::Pair(other),
+    })
 }
 
 fn roots(pem: &[u8]) -> Result<RootCertStore, Unusable> {

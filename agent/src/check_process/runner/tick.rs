@@ -38,10 +38,11 @@ impl Watched {
     }
 }
 
-/// From `age` on until it is a multiple of `every`.
+/// From `age` on until it is a multiple of `every`, or a part of a millisecond more: a worker waits whole ones, and must
+/// not come too early.
 fn until_multiple(age: Duration, every: Duration) -> Duration {
-    let rest = age.as_nanos() % every.as_nanos();
-    every.saturating_sub(Duration::from_nanos(u64::try_from(rest).unwrap_or_default()))
+    let rest = age.as_millis() % every.as_millis();
+    every.saturating_sub(Duration::from_millis(u64::try_from(rest).unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -53,6 +54,7 @@ mod tests {
         for (age, pause) in [(0, 10_000), (1, 9_999), (9_999, 1), (10_000, 10_000), (86_412_345, 7_655)] {
             let pause = Duration::from_millis(pause);
             assert_eq!(until_multiple(Duration::from_millis(age), SELDOM), pause, "{age}");
+            assert_eq!(until_multiple(Duration::from_micros(age * 1000 + 999), SELDOM), pause, "{age}");
         }
     }
 

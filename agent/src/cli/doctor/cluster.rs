@@ -74,9 +74,9 @@ impl Cluster {
         let broken = |error: String| Check::fail("kubeconfig", format!("{path}: {error}"), advice);
         // As the agent reads it, which takes less than others do.
         let own = identity::Kubeconfig::read_here(&self.kubeconfig).map_err(|error| broken(error.to_string()))?;
-        Credentials::without_plugin(&self.kubeconfig, &own)
+        let credentials = Credentials::without_plugin(&self.kubeconfig, &own)
             .map_err(|error| Check::fail("kubeconfig", error.to_string(), advice))?;
-        let kubeconfig = Kubeconfig::read_from(&self.kubeconfig).map_err(|error| broken(error.to_string()))?;
+        let kubeconfig = Kubeconfig::from_yaml(&credentials.kubeconfig()).map_err(|error| broken(error.to_string()))?;
         client_of(kubeconfig).await.map_err(|error| broken(error.to_string()))
     }
 

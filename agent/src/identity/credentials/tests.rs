@@ -72,28 +72,36 @@ async fn a_token_file_goes_before_the_token_beside_it_while_it_can_be_read() {
     let text = kubeconfig("", "{ token: old, tokenFile: token }");
     assert_eq!(read(&text, &[("token", "new\n")]).await.unwrap().secret.token.as_deref(), Some("new"));
     assert_eq!(read(&text, &[]).await.unwrap().secret.token.as_deref(), Some("old"));
+    assert_eq!(read(&text, &[("token", "\n")]).await.unwrap().secret.token.as_deref(), Some("old"));
+    let error = read(&text.replace("token: old, ", ""), &[("token", "\n")]).await.unwrap_err().to_string();
+    assert!(error.contains("it is empty"), "{error}");
 }
 
 #[tokio::test]
 async fn the_agent_itself_runs_no_plug_in() {
     let text = kubeconfig("", "{ exec: { apiVersion: client.authentication.k8s.io/v1, command: /bin/true } }");
-    let error = Credentials::without_plugin(Path::new("/k"), &Kubeconfig::parse_here(&text).unwrap()).unwrap_err();
+    let error =
+        Credentials::without_plugin(Path::new("/k"), &Kubeconfig::parse_here(text.as_bytes()).unwrap()).unwrap_err();
     assert!(error.to_string().starts_with("/k: the agent runs no exec plug-in"), "{error}");
     let read = |text: &str| {
-        Credentials::without_plugin(Path::new("/k"), &Kubeconfig::parse_here(text).unwrap()).unwrap().secret
+        Credentials::without_plugin(Path::new("/k"), &Kubeconfig::parse_here(text.as_bytes()).unwrap()).unwrap().secret
     };
     assert_eq!(read(&kubeconfig("", "{ token: t }")).token.as_deref(), Some("t"));
     // As behind `kubectl proxy`.
     let nothing = kubeconfig("", "{ username: '', token: '' }");
     assert!(read(&nothing) == Secret::default());
     assert!(read(&nothing.replace("user: default-auth", "namespace: n")) == Secret::default());
+    assert!(read(&kubeconfig("", "null")) == Secret::default());
+    let both = "{ token: t, exec: { apiVersion: client.authentication.k8s.io/v1, command: /bin/true } }";
+    assert_eq!(read(&kubeconfig("", both)).token.as_deref(), Some("t"), "what is written goes before the plug-in");
 }
 
 #[tokio::test]
 async fn what_is_empty_is_not_set_and_what_is_not_used_may_be_anything() {
-    let cluster = "certificate-authority-data: '', proxy-url: '', tls-server-name: ''";
-    let text = kubeconfig(cluster, "{ username: '', as: '', tokenFile: '', token: t }")
-        + "- name: other\n  user: { client-key-data: '%%%' }\n";
+    let cluster = "certificate-authority-data: '', certificate-authority: '', proxy-url: '', tls-server-name: ''";
+    let user =
+        "{ username: '', as: '', as-groups: [], client-certificate: '', client-key: '', tokenFile: '', token: t }";
+    let text = kubeconfig(cluster, user) + "- name: other\n  user: { client-key-data: '%%%' }\n";
     let read = read(&text, &[]).await.unwrap();
     assert_eq!((read.cluster.authority, read.cluster.proxy_url, read.cluster.tls_server_name), (None, None, None));
     assert_eq!(read.secret.token.as_deref(), Some("t"));
@@ -130,8 +138,11 @@ async fn what_cannot_be_used_is_reported_with_why() {
     assert!(refused("{ username: u, password: p }").await.contains("a user name and password is not supported"));
     assert!(refused("{ auth-provider: { name: gcp } }").await.contains("an auth-provider is not supported"));
     assert!(refused("{ token: t, as: admin }").await.contains("to act as another user (`as`) is not supported"));
-    let half = refused("{ client-certificate-data: Q0VSVA==, token: t }").await;
+    assert!(refused("{ token: t, as-groups: [system:masters] }").await.contains("to act as another user"));
+    let half = refused("{ client-certificate-data: Q0VSVA== }").await;
     assert!(half.contains("names no key of its client certificate"), "{half}");
+    let beside = read(&kubeconfig("", "{ client-key-data: S0VZ, token: t }"), &[]).await.unwrap().secret;
+    assert!(beside.certificate.is_none() && beside.token.is_some(), "half a pair beside a token is none");
     assert!(refused("{ client-key-data: S0VZ }").await.contains("names no client certificate of its key"));
     assert!(refused("{ client-key-data: '%%%' }").await.contains("its client-key-data is no base64"));
     assert!(refused("{}").await.contains("names no certificate, token or plug-in"));

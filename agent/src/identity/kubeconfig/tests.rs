@@ -80,11 +80,54 @@ users:
 contexts: [{ name: c, context: { cluster: c, user: u } }]
 current-context: c
 ";
-    let read: Kubeconfig = serde_json::from_str(&as_json(text).unwrap()).unwrap();
-    assert_eq!(read, Kubeconfig::parse_here(text).unwrap());
+    let read: Kubeconfig = serde_json::from_str(&as_json(text.as_bytes()).unwrap()).unwrap();
+    assert_eq!(read, Kubeconfig::parse_here(text.as_bytes()).unwrap());
     let user = read.users[0].user.as_ref().unwrap();
     assert_eq!((user.token.as_deref(), user.impersonated.as_deref()), (Some("secret"), Some("someone")));
     assert!(user.exec.is_some());
     assert_eq!(read.named_files(), [PathBuf::from("ca.crt")]);
-    assert!(matches!(as_json("no: [yaml"), Err(KubeconfigError::Content(_))));
+    assert!(matches!(as_json(b"no: [yaml"), Err(KubeconfigError::Content(_))));
+}
+
+/// One of the files that it names may change while the disk with the program is dead.
+#[test]
+fn the_same_yaml_is_read_by_the_program_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, program) = (folder.path().join("kubelet.conf"), folder.path().join("nodewell"));
+    let reader = YamlReader(program.clone());
+    let answer =
+        |answer: &str| nodewell_kit::write_program(&program, 0o700, &format!("#!/bin/sh\ncat >/dev/null\n{answer}\n"));
+    let context = || Kubeconfig::read(&path, &reader).map(|read| read.current_context);
+    fs::write(&path, "current-context: c").unwrap();
+    answer("exit 70");
+    assert!(context().is_err(), "what went wrong here is tried again");
+    answer("echo '{\"current-context\": \"c\"}'");
+    assert_eq!(context().unwrap().as_deref(), Some("c"));
+    fs::remove_file(&program).unwrap();
+    assert_eq!(context().unwrap().as_deref(), Some("c"));
+    fs::write(&path, "current-context: d").unwrap();
+    assert!(context().is_err());
+    answer("echo 'nodewell: line 1' >&2; exit 65");
+    assert_eq!(context().unwrap_err().to_string(), "line 1");
+    fs::remove_file(&program).unwrap();
+    assert_eq!(context().unwrap_err().to_string(), "line 1", "and so is a mistake in it");
+}
+
+#[test]
+fn what_is_too_large_or_in_another_encoding_is_named_or_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubelet.conf");
+    let text = "current-context: c\n";
+    for (mark, order) in [
+        (0xfeff_u16.to_le_bytes(), u16::to_le_bytes as fn(u16) -> [u8; 2]),
+        (0xfeff_u16.to_be_bytes(), u16::to_be_bytes),
+    ] {
+        let wide: Vec<u8> = mark.into_iter().chain(text.encode_utf16().flat_map(order)).collect();
+        fs::write(&path, &wide).unwrap();
+        assert_eq!(Kubeconfig::read_here(&path).unwrap().current_context.as_deref(), Some("c"));
+        assert!(as_json(&wide).unwrap().contains("\"current-context\":\"c\""));
+    }
+    assert!(matches!(as_json(b"\xc3\x28"), Err(KubeconfigError::Content(_))));
+    fs::write(&path, "#".repeat(1 << 20) + "\n").unwrap();
+    assert_eq!(Kubeconfig::read_here(&path).unwrap_err().to_string(), "it has more than 1024 KiB");
 }

@@ -30,8 +30,8 @@ pub(super) struct History {
     beside: Recent,
     /// What was refused up to then is known.
     newest: Timestamp,
-    /// By clocks that are ahead of this one: when, and of which method.
-    ahead: BTreeSet<(Timestamp, String)>,
+    /// Stamps of the last window: when, by which clock ever, and of which method.
+    learnt: BTreeSet<(Timestamp, String)>,
     /// By account; those that the method has no more are dropped.
     refusals: BTreeMap<u64, RefusedLogin>,
     /// The account that the BMC took last.
@@ -97,20 +97,21 @@ impl History {
             asked.stamps().filter(|stamp| stamp.method == asked.method || stamp.address == asked.address_stamp())
         {
             for spent in &stamp.spent {
-                let is_known = spent.at <= newest || self.ahead.contains(&(spent.at, stamp.method.clone()));
+                let is_known = spent.at <= newest || self.learnt.contains(&(spent.at, stamp.method.clone()));
                 if !is_known && spent.at.duration_since(now.wall) < AHEAD {
                     self.add(asked, &stamp, *spent, now);
                 }
             }
         }
+        // After all of them: what is forgotten before is new again.
+        self.forget_old_stamps(now);
     }
 
     /// It delays by one window at most, and its account too: how often that was refused is not believed.
     fn add(&mut self, asked: &Asked<'_>, stamp: &Stamp, spent: SpentStamp, now: Now) {
         let at = seen_at(spent.at, now);
         self.newest = self.newest.max(at.wall);
-        self.forget_ahead(now);
-        self.ahead.insert((spent.at, stamp.method.clone()));
+        self.learnt.insert((spent.at, stamp.method.clone()));
         let is_own = stamp.method == asked.method;
         let role = spent.role.filter(|_| is_own && stamp.fingerprint == asked.fingerprint);
         let login = role.and_then(|role| asked.account(role)).map(|account| account.login);
@@ -162,10 +163,12 @@ impl History {
         &self.why
     }
 
-    /// What is older than a window counts no more, even if it were taken for new.
-    fn forget_ahead(&mut self, now: Now) {
-        if let Ok(oldest) = now.wall.checked_sub(WINDOW) {
-            self.ahead = self.ahead.split_off(&(oldest, String::new()));
+    /// Those that are older than a window are known as everything up to then is.
+    fn forget_old_stamps(&mut self, now: Now) {
+        let Ok(oldest) = now.wall.checked_sub(WINDOW) else { return };
+        let kept = self.learnt.split_off(&(oldest, String::new()));
+        if let Some((at, _)) = std::mem::replace(&mut self.learnt, kept).last() {
+            self.newest = self.newest.max(*at);
         }
     }
 
@@ -252,13 +255,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stamps_that_are_ahead_are_forgotten_once_they_count_no_more() {
+    fn stamps_are_forgotten_once_they_count_no_more() {
         let mut history = History::default();
         let start = Timestamp::UNIX_EPOCH + WINDOW * 9;
         for at in [start, start + WINDOW, start + WINDOW * 2] {
-            history.ahead.insert((at, "bmc".to_owned()));
+            history.learnt.insert((at, "bmc".to_owned()));
         }
-        history.forget_ahead(Now { moment: Moment(WINDOW), wall: start + WINDOW * 2 });
-        assert_eq!(history.ahead.len(), 2);
+        history.forget_old_stamps(Now { moment: Moment(WINDOW), wall: start + WINDOW * 2 });
+        assert_eq!(history.learnt.len(), 2);
+        assert_eq!(history.newest, start, "none of the forgotten is new again");
     }
 }

@@ -96,7 +96,6 @@ fn the_next_leader_knows_of_both_for_two_windows() {
     assert_eq!(Logins::default().next(&asked(&written, 2, Some(1)), now(336)), Ok(Role::Current));
 }
 
-/// It takes the other one by now: no refusal is ever seen, under one leader or many.
 #[test]
 fn what_counts_no_more_is_not_reported() {
     let node = node("n1", "");
@@ -110,6 +109,7 @@ fn what_counts_no_more_is_not_reported() {
     assert!(is_reported(&silent, 659) && !is_reported(&silent, 660));
 }
 
+/// It takes the other one by now: no refusal is ever seen, under one leader or many.
 #[test]
 fn the_other_account_is_tried_where_one_never_has_an_answer() {
     let (mut message, mut made) = (String::new(), Vec::new());
