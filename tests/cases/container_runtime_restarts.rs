@@ -32,15 +32,16 @@ Sockets=containerd.socket
 ";
 const SOCKET: &str = "[Socket]\nListenStream=/run/containerd/containerd.sock\n";
 const CONFIG: &str = "[kmsg]\npath = \"/run/made-up-kmsg\"\n";
-/// What is done to it, and how often systemd starts it in doing so.
+/// What is done to it, and how often systemd starts it in doing so. The socket is stopped first: who asks it between the two
+/// has the runtime started again.
 const FATES: [(&str, u64); 8] = [
     ("systemctl start containerd.service", 1),
-    ("systemctl stop containerd.service containerd.socket", 0),
+    ("systemctl stop containerd.socket && systemctl stop containerd.service", 0),
     ("systemctl start containerd.service", 1),
     ("systemctl kill --signal=KILL --kill-who=main containerd.service", 1),
     ("systemctl kill --signal=STOP containerd.service", 0),
     ("systemctl kill --signal=CONT containerd.service && systemctl restart containerd.service", 1),
-    ("systemctl stop containerd.service containerd.socket && rm -r /run/containerd", 0),
+    ("systemctl stop containerd.socket && systemctl stop containerd.service && rm -r /run/containerd", 0),
     ("rm /run/systemd/system/containerd.* && systemctl daemon-reload", 0),
 ];
 
