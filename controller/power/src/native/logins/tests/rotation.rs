@@ -127,3 +127,14 @@ fn a_refused_account_that_was_taken_since_is_not_given_up() {
     let written = node("n1", &message);
     assert_eq!(Logins::default().next(&asked(&written, 2, Some(1)), now(10)), Ok(Role::Current));
 }
+
+/// It is neither the current one nor the one before.
+#[test]
+fn an_account_that_is_configured_no_more_has_no_role() {
+    let (mut logins, node) = (Logins::default(), node("n1", ""));
+    for (account, secs) in [(1, 0), (2, 1)] {
+        logins.refused(&asked(&node, account, None), Role::Current, now(secs), "401");
+    }
+    let stamps = logins.stamps("n1", now(2));
+    assert!(stamps.contains("refused current") && !stamps.contains("previous"), "{stamps}");
+}
