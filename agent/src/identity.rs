@@ -24,7 +24,7 @@ pub(crate) use exec::secret as credentials_of_plugin;
 pub use enrolment::{EnrolError, Enrolment, Progress};
 pub use flags::IdentityFlags;
 pub use folder::{Access, Folder, FolderError};
-pub use kubeconfig::{DATA_ERROR, Files, Kubeconfig, KubeconfigError, Stamp, YamlReader, as_json, stamps};
+pub use kubeconfig::{DATA_ERROR, Files, Kubeconfig, KubeconfigError, YamlReader, as_json, stamps};
 pub use kubelet::{Found, find as find_kubelet};
 pub use provisioner::{NOTES, NodeIdentity, ProvisionError, Provisioner, Published};
 pub use request::{GROUP, SigningRequest, USER_PREFIX, user_name};

@@ -68,8 +68,8 @@ pub(super) struct Runner<'a> {
     drivers: Drivers,
     release_file: ReleaseFile,
     is_released: bool,
-    /// Whether every check has been judged once since the start.
-    is_settled: bool,
+    /// Once every check has been judged since the start.
+    is_trimmed: bool,
 }
 
 impl<'a> Runner<'a> {
@@ -92,7 +92,7 @@ impl<'a> Runner<'a> {
             drivers,
             release_file,
             is_released: false,
-            is_settled: false,
+            is_trimmed: false,
         }
     }
 
@@ -127,7 +127,7 @@ impl<'a> Runner<'a> {
             return;
         }
         self.condition_reporter.all_reported();
-        if !std::mem::replace(&mut self.is_settled, true) {
+        if !std::mem::replace(&mut self.is_trimmed, true) {
             trim();
         }
     }

@@ -4,15 +4,13 @@
 //! YAML as a rule: that is read by `nodewell kubeconfig`, in a process of its own, so that the agent's locked memory needs
 //! no YAML.
 
+mod stamps;
+mod yaml_reader;
+
 use std::{
-    collections::BTreeMap,
     fs::File,
-    io::{self, Read, Write},
-    os::unix::fs::MetadataExt,
+    io::{self, Read},
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
-    sync::{Mutex, PoisonError},
-    time::SystemTime,
 };
 
 use kube::config::Kubeconfig as AnyKubeconfig;
@@ -20,6 +18,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::exec::Plugin;
+
+pub use stamps::{Files, stamps};
+pub use yaml_reader::{DATA_ERROR, YamlReader};
 
 /// Far above any that a person or a program writes.
 const LIMIT_BYTES: u64 = 1 << 20;
@@ -156,7 +157,7 @@ impl Kubeconfig {
     /// The files that it names.
     #[must_use]
     pub fn named_files(&self) -> Vec<PathBuf> {
-        self.clone().paths().map(|path| path.clone()).filter(|path| !path.as_os_str().is_empty()).collect()
+        named(self.clone().paths())
     }
 }
 
@@ -168,14 +169,13 @@ impl User {
     /// The files that it names.
     #[must_use]
     pub fn named_files(&self) -> Vec<PathBuf> {
-        let mut user = self.clone();
-        user.paths()
-            .into_iter()
-            .flatten()
-            .map(|path| path.clone())
-            .filter(|path| !path.as_os_str().is_empty())
-            .collect()
+        named(self.clone().paths().into_iter().flatten())
     }
+}
+
+/// An empty one is none.
+fn named<'a>(paths: impl Iterator<Item = &'a mut PathBuf>) -> Vec<PathBuf> {
+    paths.map(std::mem::take).filter(|path| !path.as_os_str().is_empty()).collect()
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -215,81 +215,6 @@ fn decoded(text: &[u8]) -> Result<String, String> {
         [0xfe, 0xff, ..] => wide(u16::from_be_bytes),
         _ => String::from_utf8(text.to_vec()).map_err(|error| error.to_string()),
     }
-}
-
-/// The program that reads YAML: `nodewell` beside this one.
-#[derive(Debug, Clone)]
-pub struct YamlReader(PathBuf);
-
-/// `EX_DATAERR` of sysexits.h: the YAML is at fault, and not the program.
-pub const DATA_ERROR: u8 = 65;
-
-impl YamlReader {
-    #[must_use]
-    pub fn beside_us() -> Self {
-        Self(std::env::current_exe().unwrap_or_default().with_file_name("nodewell"))
-    }
-
-    /// The text of a file is read by it once: a file that it names may change while the program cannot be started.
-    fn read_once(&self, path: &Path, yaml: Vec<u8>) -> Result<Kubeconfig, KubeconfigError> {
-        type Known = BTreeMap<PathBuf, (Vec<u8>, Result<Kubeconfig, String>)>;
-        static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
-        let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, read)) = known().get(path).filter(|(then, _)| *then == yaml) {
-            return read.clone().map_err(KubeconfigError::Content);
-        }
-        let read = match self.read(&yaml) {
-            Ok(read) => Ok(read),
-            Err(KubeconfigError::Content(why)) => Err(why),
-            Err(other) => return Err(other),
-        };
-        known().insert(path.to_owned(), (yaml, read.clone()));
-        read.map_err(KubeconfigError::Content)
-    }
-
-    /// The program gets the text and opens no file: what waits for a disk is this thread.
-    fn read(&self, yaml: &[u8]) -> Result<Kubeconfig, KubeconfigError> {
-        let output = self.run(yaml).map_err(|error| self.unread(error.to_string()))?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        let why = said.lines().find(|line| !line.trim().is_empty());
-        let why = why.map(|line| line.strip_prefix("nodewell: ").unwrap_or(line).to_owned());
-        match output.status.code() {
-            Some(0) => serde_json::from_slice(&output.stdout).map_err(|error| self.unread(error.to_string())),
-            Some(code) if code == i32::from(DATA_ERROR) => Err(KubeconfigError::Content(why.unwrap_or_default())),
-            _ => Err(self.unread(why.unwrap_or_else(|| output.status.to_string()))),
-        }
-    }
-
-    fn run(&self, yaml: &[u8]) -> io::Result<Output> {
-        let mut command = Command::new(&self.0);
-        command.arg("kubeconfig").env_remove("NOTIFY_SOCKET");
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn()?;
-        // It reads all before it writes; one that ends earlier has said why.
-        let written = child.stdin.take().map_or(Ok(()), |mut input| input.write_all(yaml));
-        let output = child.wait_with_output()?;
-        if output.status.success() { written.map(|()| output) } else { Ok(output) }
-    }
-
-    fn unread(&self, why: String) -> KubeconfigError {
-        KubeconfigError::Reader { program: self.0.clone(), why }
-    }
-}
-
-/// How files looked; `None` for one that is not there.
-pub type Files = BTreeMap<PathBuf, Option<Stamp>>;
-
-/// When its content and its rights were changed last, and which file it is.
-pub type Stamp = (Option<SystemTime>, (i64, i64), u64, u64);
-
-/// How the files look now.
-#[must_use]
-pub fn stamps(paths: impl IntoIterator<Item = PathBuf>) -> Files {
-    let stamp = |path: &PathBuf| {
-        let metadata = std::fs::metadata(path).ok()?;
-        Some((metadata.modified().ok(), (metadata.ctime(), metadata.ctime_nsec()), metadata.ino(), metadata.len()))
-    };
-    paths.into_iter().map(|path| (path.clone(), stamp(&path))).collect()
 }
 
 #[cfg(test)]
