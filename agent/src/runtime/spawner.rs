@@ -116,7 +116,7 @@ impl Program {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt};
+    use std::fs;
 
     use super::*;
 
@@ -125,12 +125,12 @@ mod tests {
         child.wait().await.unwrap().code()
     }
 
-    /// A program of the system's, as `to`.
+    /// A program of the system's, as `to`; copied by another process, as by `nodewell_kit::write_program`.
     fn install(name: &str, to: &Path) {
         let found = ["/usr/bin", "/bin"].iter().map(|folder| Path::new(folder).join(name)).find(|path| path.exists());
         let new = to.with_extension("new");
-        fs::copy(found.unwrap(), &new).unwrap();
-        fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).unwrap();
+        let copied = std::process::Command::new("install").arg("--mode=755").args([&found.unwrap(), &new]).status();
+        assert!(copied.unwrap().success());
         fs::rename(new, to).unwrap();
     }
 

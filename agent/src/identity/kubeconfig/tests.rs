@@ -49,7 +49,7 @@ fn an_error_says_what_the_program_said_or_how_it_ended() {
     assert_eq!(error, "line 1: no end");
     for (program, why) in [
         ("cat >/dev/null; kill -9 $$", "signal: 9"),
-        ("echo nonsense", "expected"),
+        ("cat >/dev/null; echo nonsense", "expected"),
         ("cat >/dev/null; echo 'nodewell: out of memory' >&2; exit 70", ": out of memory"),
         ("exit 3", "exit status: 3"),
     ] {
