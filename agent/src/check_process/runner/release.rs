@@ -88,7 +88,7 @@ impl Release {
 
     /// The end, for people.
     pub(super) fn until_text(&self) -> String {
-        self.until.strftime("%F %T %Z").to_string()
+        self.until.strftime("%F %T UTC").to_string()
     }
 
     fn holds(&self) -> bool {
@@ -139,6 +139,13 @@ mod tests {
         assert_eq!(file.now(), None);
         let other = Release { boot_id: "another".to_owned(), ..Release::of(Duration::from_secs(600)) };
         assert!(!other.holds());
+    }
+
+    /// It is in a condition's message, beside times of other nodes.
+    #[test]
+    fn its_end_is_written_in_utc() {
+        let until = "2026-01-01T12:00:00.5Z".parse().unwrap();
+        assert_eq!(Release { until, ..Release::of(Duration::ZERO) }.until_text(), "2026-01-01 12:00:00 UTC");
     }
 
     #[test]
