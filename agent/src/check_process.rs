@@ -51,7 +51,7 @@ pub use services::npd_health_checks;
 pub use shutdown::system_stops;
 
 pub(crate) use plugins::try_plugin;
-pub(crate) use runner::GPU_DRIVERS;
+pub(crate) use runner::has_gpu_driver;
 pub(crate) use task::Stat;
 pub(crate) use task_name::TaskName;
 

@@ -123,8 +123,9 @@ type Step = fn(&Node);
 
 fn whole(release: Release) {
     let node = Node::boot(release);
-    let steps: [(&str, Step); 25] = [
+    let steps: [(&str, Step); 26] = [
         ("installed, it runs and reports that it is standalone", life::installed),
+        ("it asks GPUs where there is a driver", check_processes::it_runs_where_there_is_a_gpu_driver),
         ("any user may read", looks::any_user_may_read),
         ("the agent has no capability, and what systemd opened", looks::least_privilege),
         ("exposure is as published", looks::exposure),

@@ -21,7 +21,7 @@ use tokio::{
 };
 
 use crate::{
-    check_process::Group,
+    check_process::{Group, has_gpu_driver},
     config::Flags,
     monitors::{
         ledger_sender::{LedgerSender, Report},
@@ -36,6 +36,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const STEADY: Duration = Duration::from_secs(60);
 /// A start of so long waits for a disk.
 const LONG_START: Duration = Duration::from_secs(10);
+/// How often to look for a driver that is not there.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// How long a check process may take for its last report after SIGTERM. The agent takes 5 s for its own stop, and the
 /// ledger receives reports only in the first half of them.
 const GRACE: Duration = Duration::from_secs(2);
@@ -65,6 +67,10 @@ impl Children {
     pub async fn supervise(mut self, group: Group) {
         let mut pause = FIRST_PAUSE;
         while !self.stop.is_set() {
+            tokio::select! {
+                () = driver_is_there(group) => {}
+                () = self.stop.requested() => return,
+            }
             // What is read again from here on is news for the child.
             self.reloads.mark_unchanged();
             let started = tokio::select! {
@@ -158,6 +164,13 @@ impl Children {
         // No condition: the check process reports those of what it watches itself.
         let event = own_event("check-processes", "CheckProcessEnded", message);
         self.ledger_sender.send(Report::Finding(Box::new(event))).await;
+    }
+}
+
+/// GPUs are asked through their drivers: a process that waits for one takes memory for nothing.
+async fn driver_is_there(group: Group) {
+    while group == Group::Gpu && !has_gpu_driver(Path::new("/sys")) {
+        tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 

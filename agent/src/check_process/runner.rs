@@ -39,7 +39,7 @@ use stuck_workers::WorkerIdentity;
 use tick::Watched;
 use worker_client::WorkerClient;
 
-pub(crate) use drivers::GPU_DRIVERS;
+pub(crate) use drivers::has_gpu_driver;
 pub use release::{Release, ReleaseError, ReleaseFile};
 
 /// What a runner is made of.

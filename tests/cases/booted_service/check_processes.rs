@@ -4,6 +4,8 @@
 //! Not shown here, because the container has neither: that `MemoryMax=` is enforced and its kill is counted
 //! (no memory controller), and that nodewell-check reads tracefs (the kernel has none).
 
+use std::path::Path;
+
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -105,6 +107,23 @@ fn rights(node: &Node, unit: &str) -> Vec<String> {
     text.lines().filter(is_right).map(str::to_owned).collect()
 }
 
+/// There is no driver where these tests run, mostly; from here on its unit does as if there were one.
+pub(super) fn it_runs_where_there_is_a_gpu_driver(node: &Node) {
+    let machine = &node.machine;
+    if !["nvidia", "amdgpu"].iter().any(|driver| Path::new("/sys/module").join(driver).exists()) {
+        assert_eq!(machine.property(GPU, "ConditionResult"), "no");
+        assert_eq!(machine.property(GPU, "ActiveState"), "inactive");
+    }
+    for driver in ["nvidia", "amdgpu"] {
+        let wanted = format!("/etc/systemd/system/sys-module-{driver}.device.wants/{GPU}");
+        machine.sh(&format!("test -L {wanted}"));
+    }
+    machine.sh("test -f /usr/lib/udev/rules.d/80-nodewell.rules");
+    machine.write(&format!("/etc/systemd/system/{GPU}.d/driver.conf"), "[Unit]\nConditionPathExists=\n");
+    machine.sh(&format!("systemctl daemon-reload && systemctl start {GPU}"));
+    machine.wait_property(GPU, "SubState", "running");
+}
+
 /// Without a driver it sleeps and holds nothing; with one it restarts, for the rights to its devices.
 pub(super) fn a_gpu_driver_comes_late(node: &Node) {
     let machine = &node.machine;
@@ -153,7 +172,8 @@ pub(super) fn a_stop_leaves_no_reader(node: &Node) {
     machine.sh(&format!("systemctl stop {GPU}"));
     assert_eq!(machine.property(GPU, "Result"), "success", "within its time");
     assert!(!runs(reader), "pid {reader} is left");
-    machine.sh(&format!("rm -r /etc/systemd/system/{GPU}.d {FOLDER} /etc/nodewell/nodewell.toml.d/gpu.toml"));
+    machine
+        .sh(&format!("rm -r /etc/systemd/system/{GPU}.d/hurry.conf {FOLDER} /etc/nodewell/nodewell.toml.d/gpu.toml"));
     machine.sh(&format!("systemctl daemon-reload && systemctl start {GPU}"));
 }
 

@@ -105,6 +105,8 @@ pub(super) fn removed(node: &Node) {
     let others = machine.sh("ls -m /etc/nodewell");
     assert_eq!(others, "controller.kubeconfig, secret-fence-method-rack7, site.pem", "what is not the agent's stays");
     machine.sh("rm -r /etc/nodewell");
+    // This case's own, for GPUs' drivers that are not there.
+    machine.sh("rm -r /etc/systemd/system/nodewell-gpu.service.d");
     // dpkg's and apt's own records of what was there are theirs.
     let left = machine.sh(
         "find / -xdev \\( -path /var/log -o -path /var/lib/dpkg -o -path /var/cache -o -path /var/lib/apt -o -path /proc \

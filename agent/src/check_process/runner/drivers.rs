@@ -1,13 +1,21 @@
 //! Kernel modules of GPUs, which may be loaded after the start and are unloaded for an upgrade, with their devices.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use nodewell_checks::probe::Roots;
 
 use crate::check_process::Group;
 
 /// The modules that drive the GPUs which the check process asks.
-pub(crate) const GPU_DRIVERS: [&str; 2] = ["nvidia", "amdgpu"];
+const GPU_DRIVERS: [&str; 2] = ["nvidia", "amdgpu"];
+
+/// Without one there is no GPU to ask; the unit has the same condition.
+pub(crate) fn has_gpu_driver(sys: &Path) -> bool {
+    GPU_DRIVERS.iter().any(|name| sys.join("module").join(name).is_dir())
+}
 
 /// Those of one group.
 pub(super) struct Drivers {

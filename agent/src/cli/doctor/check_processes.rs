@@ -7,7 +7,7 @@ use nodewell_model::view::DaemonView;
 
 use super::check::Check;
 use crate::{
-    check_process::{GPU_DRIVERS, Group},
+    check_process::{Group, has_gpu_driver},
     config::{CheckProcesses, Config},
     runtime::program::CHECKS,
 };
@@ -39,9 +39,7 @@ fn is_needed(group: Group, sys: &Path, config: &Config) -> bool {
     match group {
         Group::Check => true,
         Group::Disk => config.checks.disk.enabled,
-        Group::Gpu => {
-            config.checks.gpu.enabled && GPU_DRIVERS.iter().any(|name| sys.join("module").join(name).is_dir())
-        }
+        Group::Gpu => config.checks.gpu.enabled && has_gpu_driver(sys),
     }
 }
 
