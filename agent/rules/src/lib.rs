@@ -27,5 +27,5 @@ pub use examples::{check_examples, check_examples_where};
 pub use explain::{Explanation, explain};
 pub use load::{LoadPlan, Loaded, RulesFrom, load, load_path, load_text};
 pub use nodewell_settings::{Diagnostic, Location, Note};
-pub use replay::{Format, Replay, ReplayError, ReplayFinding, ReplayOptions};
+pub use replay::{Format, Replay, ReplayError, ReplayFinding, ReplayOptions, Replayed};
 pub use rule::{Reader, Rule, RuleSet};

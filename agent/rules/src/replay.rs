@@ -4,6 +4,7 @@ mod blocks;
 mod clock;
 mod dmesg;
 mod format;
+mod forms;
 mod journal;
 mod kmsg;
 mod lane;
@@ -97,19 +98,32 @@ impl Replay {
         Self { options, ..self }
     }
 
-    /// Reads `input` to its end and gives every finding to `emit`, in the order of the lines. Answers how many lines
-    /// there were.
-    pub fn run(&self, input: impl Read, mut emit: impl FnMut(&ReplayFinding)) -> Result<u64, ReplayError> {
-        let mut blocks = Blocks::new(input);
-        let format = self.format.or_detect(blocks.peek()?);
+    /// Reads `input` to its end and gives every finding to `emit`, in the order of the lines.
+    pub fn run<'a>(
+        &self,
+        input: impl Read + 'a,
+        mut emit: impl FnMut(&ReplayFinding),
+    ) -> Result<Replayed, ReplayError> {
+        let mut blocks = Blocks::new(forms::unwrapped(input)?);
+        let recognised = self.format.or_detect(blocks.peek()?);
+        // What has no prefix at all may be what `dmesg -t` or `journalctl -o cat` print.
+        let format = recognised.unwrap_or(Format::Dmesg);
         let mut run = Run::new(self, format).map_err(ReplayError::Rules)?;
         blocks.keep_behind(run.deepest > 1, format == Format::Kmsg);
         while let Some(block) = blocks.next()? {
             run.judge_block(&block, &mut emit);
         }
         run.end_quiet(run.clock.last(), run.line, &mut emit);
-        Ok(run.line)
+        Ok(Replayed { lines: run.line, is_recognised: recognised.is_some() })
     }
+}
+
+/// What came of a replay, beside its findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Replayed {
+    pub lines: u64,
+    /// Whether the first lines showed the format, or it was given.
+    pub is_recognised: bool,
 }
 
 /// Why a replay could not go on.
@@ -199,7 +213,19 @@ impl<'a> Run<'a> {
         self.scan = scan;
     }
 
+    /// A console shows lines of two processors that it was given at once as one.
     fn judge_line(&mut self, block: &Block<'_>, start: usize, end: usize, emit: &mut dyn FnMut(&ReplayFinding)) {
+        let mut start = start;
+        if self.format == Format::Dmesg {
+            while let Some(next) = dmesg::second_stamp(&block.bytes[start..end]) {
+                self.judge_record(block, start, start + next, emit);
+                start += next;
+            }
+        }
+        self.judge_record(block, start, end, emit);
+    }
+
+    fn judge_record(&mut self, block: &Block<'_>, start: usize, end: usize, emit: &mut dyn FnMut(&ReplayFinding)) {
         let reading = self.reading();
         let Some(saved) = reading.read(block.bytes, start, end) else { return };
         self.count_to(block, start);

@@ -9,6 +9,7 @@ use nodewell_client::ClientError;
 use nodewell_rules::Diagnostic;
 
 pub(super) const USAGE: u8 = 64;
+pub(super) const DATA: u8 = 65;
 pub(super) const NO_INPUT: u8 = 66;
 pub(super) const UNAVAILABLE: u8 = 69;
 pub(super) const SOFTWARE: u8 = 70;

@@ -1,22 +1,32 @@
 //! `nodewell replay`: the rules over a saved log, one finding a line.
 
 mod input;
+mod plain;
 
-use std::{io::Write, path::PathBuf, sync::Arc, time::Instant};
+use std::{
+    io::{ErrorKind, Write},
+    path::PathBuf,
+    sync::Arc,
+    time::Instant,
+};
 
 use clap::{Args, ValueEnum};
 use jiff::tz::TimeZone;
-use nodewell_rules::{Format, Replay as Run, ReplayError, ReplayFinding, ReplayOptions, replay::ReplayKind};
+use nodewell_rules::{Format, Replay as Run, ReplayError, ReplayFinding, ReplayOptions, Replayed, replay::ReplayKind};
 
 use super::{
     age::local,
-    error::{CONFIG, CommandError, NO_INPUT},
+    error::{CONFIG, CommandError, DATA, NO_INPUT},
     out::Out,
     output::{Document, Output},
     render::{Look, Paint, one_line, severity_paint},
     rules::{RuleChoice, loaded},
 };
 use input::Input;
+
+/// No rule matched a log of no known form: that there is nothing wrong would be a guess.
+const NOT_RECOGNISED: &str = "none of the first lines is in a form of log that I know, and no rule matches any line; \
+    see the forms in --help, and give yours by --format if it is one of them";
 
 /// Run the rules over a saved log and print what they find, one finding a line.
 #[derive(Debug, Args)]
@@ -25,6 +35,11 @@ use input::Input;
   nodewell replay /var/log/kern.log
   journalctl -o json -b -1 | nodewell replay --format journal-json --json -
   nodewell replay --rules ./my-rules capture.kmsg
+
+Read as they are: gzip, xz and zstd; UTF-16; colours; quotations; dmesg in all its
+forms, --json too; journalctl -o short and its kin, verbose, export, json, json-pretty,
+json-sse and json-seq; RFC 3164 and 5424; logs of containers (json-file, CRI); talosctl
+dmesg. Exit code 65: the file is of another form.
 
 Nothing is reported to anyone. A problem that ends when nothing repeats it is
 shown to end (clear) with the line whose time shows that. As JSON each finding
@@ -56,7 +71,7 @@ enum FormatName {
     Auto,
     /// Raw records of /dev/kmsg.
     Kmsg,
-    /// What dmesg prints, or a serial console shows.
+    /// What dmesg prints, or a serial console shows; also messages without any prefix.
     Dmesg,
     /// syslog, kern.log, messages, or journalctl as text.
     Syslog,
@@ -106,7 +121,10 @@ fn print_all(run: &Run, input: Input, mut printer: Printer<'_>) -> Result<String
     if let Some(error) = failed {
         return Err(error);
     }
-    let lines = replayed.map_err(not_replayed)?;
+    let Replayed { lines, is_recognised } = replayed.map_err(not_replayed)?;
+    if findings == 0 && lines > 0 && !is_recognised {
+        return Err(CommandError::new(DATA, NOT_RECOGNISED));
+    }
     Ok(format!("{lines} lines, {findings} findings, {:.1} s", start.elapsed().as_secs_f32()))
 }
 
@@ -115,6 +133,9 @@ fn not_replayed(error: ReplayError) -> CommandError {
         ReplayError::Rules(diagnostics) => {
             let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
             CommandError::new(CONFIG, lines.join("\n"))
+        }
+        ReplayError::Read(error) if error.kind() == ErrorKind::InvalidData => {
+            CommandError::new(DATA, format!("cannot read the log: {error}"))
         }
         ReplayError::Read(error) => CommandError::new(NO_INPUT, format!("cannot read the log: {error}")),
     }

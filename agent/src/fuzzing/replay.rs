@@ -1,9 +1,12 @@
 //! Saved logs in every format we read (journalctl's JSON among them), through all shipped rules.
 
-use std::sync::{Arc, LazyLock};
+use std::{
+    io::ErrorKind,
+    sync::{Arc, LazyLock},
+};
 
 use nodewell_model::text::MESSAGE_LIMIT_BYTES;
-use nodewell_rules::{Format, LoadPlan, Replay, ReplayOptions, RuleSet, load};
+use nodewell_rules::{Format, LoadPlan, Replay, ReplayError, ReplayOptions, RuleSet, load};
 
 static RULES: LazyLock<Arc<RuleSet>> = LazyLock::new(|| Arc::new(load(&LoadPlan::default()).set));
 
@@ -19,6 +22,10 @@ pub fn replay(input: &[u8]) {
         assert!(finding.message.len() <= MESSAGE_LIMIT_BYTES);
         serde_json::to_string(finding).expect("a finding is JSON");
     });
-    let read = replayed.expect("memory can be read, and the shipped rules hold");
+    let read = match replayed {
+        Ok(replayed) => replayed.lines,
+        Err(ReplayError::Read(error)) if error.kind() == ErrorKind::InvalidData => return,
+        Err(error) => panic!("memory can be read, and the shipped rules hold: {error}"),
+    };
     assert!(read <= lines, "{read} of {lines} lines");
 }

@@ -42,6 +42,16 @@ pub(super) fn split_seconds(text: &[u8]) -> (Option<Duration>, &[u8]) {
     }
 }
 
+/// Where within `line`, which has a stamp itself, another begins: `[   12.345678] `, with six digits behind the point.
+pub(super) fn second_stamp(line: &[u8]) -> Option<usize> {
+    memchr::memchr_iter(b'[', line).filter(|at| *at > 0).find(|at| {
+        let stamp = bracket(&line[*at..]).map(|(stamp, _)| stamp);
+        let has_micros = |stamp: &str| stamp.split_once('.').is_some_and(|(_, fraction)| fraction.len() == 6);
+        let is_first = || split(&line[..*at]).0.stamp.is_none();
+        stamp.is_some_and(|stamp| since_boot(stamp).is_some() && has_micros(stamp)) && !is_first()
+    })
+}
+
 fn split(line: &[u8]) -> (Prefix<'_>, &[u8]) {
     let (priority, rest) = priority(line);
     let (facility, rest) = decoded(rest);

@@ -18,12 +18,12 @@ pub enum Format {
 }
 
 impl Format {
-    /// This format; for `Auto` the one that the first lines suggest.
-    pub(super) fn or_detect(self, beginning: &[u8]) -> Self {
+    /// This format; for `Auto` the one that the first lines suggest, if any does.
+    pub(super) fn or_detect(self, beginning: &[u8]) -> Option<Self> {
         if self != Self::Auto {
-            return self;
+            return Some(self);
         }
-        beginning.split(|byte| *byte == b'\n').take(50).find_map(recognise).unwrap_or(Self::Dmesg)
+        beginning.split(|byte| *byte == b'\n').take(50).find_map(recognise)
     }
 
     /// What has to be seen beside the rules' windows.
@@ -38,15 +38,16 @@ impl Format {
     }
 }
 
-fn recognise(line: &[u8]) -> Option<Format> {
+/// The format of a log that has such a line.
+pub(super) fn recognise(line: &[u8]) -> Option<Format> {
     let line = line.trim_ascii();
     if line.starts_with(b"{\"") || line.starts_with(b"{ \"") {
         Some(Format::JournalJson)
     } else if kmsg::is_record(line) {
         Some(Format::Kmsg)
-    } else if dmesg::has_prefix(line) {
+    } else if dmesg::has_prefix(line) && !syslog::has_seconds(line) {
         Some(Format::Dmesg)
-    } else if syslog::has_time(line) {
+    } else if syslog::has_seconds(line) || syslog::has_time(line) {
         Some(Format::Syslog)
     } else {
         None

@@ -1,5 +1,7 @@
 //! Lines of `/var/log/syslog` and its like: `Nov 21 02:31:05 host program[pid]: text`, or with an RFC 3339 time.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use super::{
@@ -10,7 +12,7 @@ use super::{
 use crate::detector::Known;
 
 /// What such a line still shows of a record.
-const KNOWN: [&str; 4] = ["SYSLOG_IDENTIFIER", "SYSLOG_PID", "_PID", "_TRANSPORT"];
+const KNOWN: [&str; 5] = ["SYSLOG_IDENTIFIER", "SYSLOG_PID", "_PID", "_TRANSPORT", "UNIT"];
 
 /// The record in `line`. A line of another shape may still be of a log file that a rule reads.
 pub(super) fn read<'a>(line: &'a [u8], calendar: &Calendar) -> Saved<'a> {
@@ -19,15 +21,25 @@ pub(super) fn read<'a>(line: &'a [u8], calendar: &Calendar) -> Saved<'a> {
 }
 
 fn shaped<'a>(line: &'a [u8], calendar: &Calendar) -> Option<Saved<'a>> {
-    let (time, rest) = timed(line, Some(calendar))?;
+    let (time, since_boot, rest) = match timed(line, Some(calendar)) {
+        Some((time, rest)) => (time, None, rest),
+        None => seconds(line).map(|(since, rest)| (None, Some(since), rest))?,
+    };
     let rest = &rest[memchr::memchr(b' ', rest)? + 1..];
     let colon = memchr::memchr(b':', &rest[..rest.len().min(256)])?;
     let (tag, text) = (std::str::from_utf8(&rest[..colon]).ok()?, &rest[colon + 1..]);
     let text = text.strip_prefix(b" ").unwrap_or(text);
     let kernel = tag == "kernel";
-    let (since_boot, text) = if kernel { dmesg::split_seconds(text) } else { (None, text) };
+    let (own, text) = if kernel { dmesg::split_seconds(text) } else { (None, text) };
     let known = Known::Only(&KNOWN);
-    Some(Saved { kernel, time, since_boot, fields: fields(tag), known, ..Saved::kernel(line, text) })
+    Some(Saved {
+        kernel,
+        time,
+        since_boot: own.or(since_boot),
+        fields: fields(tag, text),
+        known,
+        ..Saved::kernel(line, text)
+    })
 }
 
 /// What follows the time: for files whose rules do not define where the message begins.
@@ -40,17 +52,49 @@ pub(super) fn has_time(line: &[u8]) -> bool {
     timed(line, None).is_some()
 }
 
+/// Whether `line` begins with the seconds since boot, a host and a program, as `journalctl -o short-monotonic` writes it.
+pub(super) fn has_seconds(line: &[u8]) -> bool {
+    seconds(line).is_some()
+}
+
+/// The seconds and what follows them, if that is a host and a program: `dmesg` has neither.
+fn seconds(line: &[u8]) -> Option<(Duration, &[u8])> {
+    let (since, rest) = dmesg::split_seconds(line);
+    let since = since?;
+    let mut words = rest.splitn(3, |byte| *byte == b' ');
+    let (_host, tag) = (words.next()?, words.next()?);
+    let is_program = || tag.ends_with(b"]:") && tag.contains(&b'[');
+    (tag == b"kernel:" || is_program()).then_some((since, rest))
+}
+
 /// The time and what follows it. The time is unknown without a calendar, or where the calendar has no year.
 fn timed<'a>(line: &'a [u8], calendar: Option<&Calendar>) -> Option<(Option<Timestamp>, &'a [u8])> {
     let line = without_priority(line);
     let classic = line.get(..15).and_then(|stamp| std::str::from_utf8(stamp).ok());
     if let Some(stamp) = classic.filter(|stamp| time::is_without_year(stamp)) {
         let time = calendar.and_then(|calendar| calendar.without_year(stamp));
-        return Some((time, line[15..].strip_prefix(b" ")?));
+        return Some((time, without_fraction(&line[15..]).strip_prefix(b" ")?));
     }
     let space = memchr::memchr(b' ', &line[..line.len().min(40)])?;
-    let time = time::rfc3339(std::str::from_utf8(&line[..space]).ok()?)?;
-    Some((Some(time), &line[space + 1..]))
+    let (word, rest) = (std::str::from_utf8(&line[..space]).ok()?, &line[space + 1..]);
+    if let Some(time) = time::rfc3339(word).or_else(|| time::unix(word)) {
+        return Some((Some(time), rest));
+    }
+    // `Sat 2026-11-21 02:31:05 CET `
+    let mut words = rest.splitn(4, |byte| *byte == b' ');
+    let mut text = || std::str::from_utf8(words.next()?).ok();
+    let (date, clock, zone) = (text()?, text()?, text()?);
+    let utc = Calendar::default();
+    let time = time::is_weekday(word).then(|| if zone == "UTC" { Some(&utc) } else { calendar })?;
+    let time = time.map_or(Some(None), |calendar| calendar.civil(date, clock).map(Some))?;
+    Some((time, words.next()?))
+}
+
+/// Microseconds, as `short-precise` writes them.
+fn without_fraction(rest: &[u8]) -> &[u8] {
+    let Some(digits) = rest.strip_prefix(b".") else { return rest };
+    let end = digits.iter().position(|byte| !byte.is_ascii_digit());
+    end.map_or(rest, |end| &digits[end..])
 }
 
 fn without_priority(line: &[u8]) -> &[u8] {
@@ -58,15 +102,34 @@ fn without_priority(line: &[u8]) -> &[u8] {
     end.map_or(line, |end| &line[end + 1..])
 }
 
-fn fields(tag: &str) -> Fields {
+fn fields(tag: &str, text: &[u8]) -> Fields {
     let (program, pid) = tag.split_once('[').map_or((tag, None), |(name, rest)| (name, rest.strip_suffix(']')));
     let mut fields = vec![("SYSLOG_IDENTIFIER".to_owned(), program.as_bytes().to_vec())];
     for name in ["_PID", "SYSLOG_PID"] {
         fields.extend(pid.map(|pid| (name.to_owned(), pid.as_bytes().to_vec())));
     }
+    if tag == "systemd[1]" {
+        fields.extend(unit(text).map(|unit| ("UNIT".to_owned(), unit.to_vec())));
+    }
     let transport = if program == "kernel" { "kernel" } else { "syslog" };
     fields.push(("_TRANSPORT".to_owned(), transport.as_bytes().to_vec()));
     fields
+}
+
+/// The unit that a line of the system's manager names: `Started a.service - A.`, `a.service: Failed with result …`. Older
+/// ones write a description alone, of which the unit is not known.
+fn unit(text: &[u8]) -> Option<&[u8]> {
+    const KINDS: [&[u8]; 9] =
+        [b"service", b"socket", b"mount", b"timer", b"target", b"slice", b"scope", b"path", b"swap"];
+    let words = text.split(|byte| *byte == b' ').take(4).map(|word| {
+        let end = word.iter().rposition(|byte| !matches!(byte, b':' | b'.')).map_or(0, |last| last + 1);
+        &word[..end]
+    });
+    let mut words = words;
+    words.find(|word| {
+        let dot = memchr::memrchr(b'.', word).filter(|dot| *dot > 0);
+        dot.is_some_and(|dot| KINDS.contains(&&word[dot + 1..]))
+    })
 }
 
 #[cfg(test)]
@@ -99,6 +162,58 @@ mod tests {
         assert_eq!((saved.kernel, &*saved.text), (false, &b"Started x"[..]));
         assert_eq!(saved.fields.field("SYSLOG_IDENTIFIER").as_deref(), Some(&b"systemd"[..]));
         assert_eq!(saved.fields.field("_PID").as_deref(), Some(&b"1"[..]));
+    }
+
+    #[test]
+    fn every_time_of_journalctl_is_read() {
+        let lines = [
+            "Nov 21 02:31:05.123456 host kernel: EXT4-fs error",
+            "2026-11-21T02:31:05+0000 host kernel: EXT4-fs error",
+            "2026-11-21T02:31:05.123456+00:00 host kernel: EXT4-fs error",
+            "Sat 2026-11-21 02:31:05 UTC host kernel: EXT4-fs error",
+            "Sat 2026-11-21 02:31:05.123456 CET host kernel: EXT4-fs error",
+            "1795228265.123456 host kernel: EXT4-fs error",
+        ];
+        for line in lines {
+            let saved = shaped(line.as_bytes(), &calendar()).unwrap();
+            assert_eq!((saved.kernel, &*saved.text), (true, &b"EXT4-fs error"[..]), "{line}");
+            assert_eq!(saved.time.map(Timestamp::as_second), Some(1_795_228_265), "{line}");
+        }
+        for line in
+            ["[   12.345678] host kernel: EXT4-fs error", "[   12.345678 <    0.000012>] host kernel: EXT4-fs error"]
+        {
+            let saved = shaped(line.as_bytes(), &calendar()).unwrap();
+            assert_eq!(
+                (saved.since_boot.map(|since| since.as_secs()), &*saved.text),
+                (Some(12), &b"EXT4-fs error"[..])
+            );
+        }
+        let of_dmesg =
+            ["[   12.345678] systemd[1]: Started x", "[   12.345678] usb 1-1: new device", "[   12.345678] x"];
+        assert!(of_dmesg.iter().all(|line| !has_seconds(line.as_bytes())));
+    }
+
+    /// A description may be any unit's.
+    #[test]
+    fn a_unit_is_known_by_its_name_alone() {
+        let unit = |text: &str| {
+            let line = format!("Nov 21 02:31:05 host systemd[1]: {text}");
+            let saved = shaped(line.as_bytes(), &calendar()).unwrap();
+            saved.fields.field("UNIT").map(|unit| String::from_utf8_lossy(&unit).into_owned())
+        };
+        for text in [
+            "Started kubelet.service - kubelet: The Kubernetes Node Agent.",
+            "Failed to start kubelet.service - kubelet.",
+            "Stopped kubelet.service.",
+            "kubelet.service: Failed with result 'exit-code'.",
+        ] {
+            assert_eq!(unit(text).as_deref(), Some("kubelet.service"), "{text}");
+        }
+        for text in ["Started kubelet: The Kubernetes Node Agent.", "Reached target Basic System.", "", ".service"] {
+            assert_eq!(unit(text), None, "{text}");
+        }
+        let other = shaped(b"Nov 21 02:31:05 host app[9]: Started kubelet.service", &calendar()).unwrap();
+        assert!(other.fields.field("UNIT").is_none());
     }
 
     #[test]

@@ -17,7 +17,8 @@ fn ext4() -> Rule {
 
 fn found(rules: Vec<Rule>, format: Format, log: impl AsRef<[u8]>) -> Vec<ReplayFinding> {
     let mut findings = Vec::new();
-    let lines = Replay::new(set_of(rules), format).run(log.as_ref(), |finding| findings.push(finding.clone())).unwrap();
+    let replay = Replay::new(set_of(rules), format);
+    let Replayed { lines, .. } = replay.run(log.as_ref(), |finding| findings.push(finding.clone())).unwrap();
     let log = log.as_ref();
     let newlines = log.iter().filter(|byte| **byte == b'\n').count() as u64;
     assert_eq!(lines, newlines + u64::from(log.last().is_some_and(|byte| *byte != b'\n')));
@@ -97,7 +98,8 @@ fn other_programs_lines_reach_journal_rules_by_what_is_known() {
     let unit_only = vec![("_SYSTEMD_UNIT".to_owned(), vec!["k.service".to_owned()])];
     let failed =
         Rule { reader: 1, fields: FieldFilter { require: unit_only, without: vec![] }, ..rule("Bad", "failed") };
-    let log = "Nov 21 02:31:05 host systemd[1]: Started k\nNov 21 02:31:06 host systemd[77]: Started k\n\
+    let log = "Nov 21 02:31:05 host systemd[1]: Started k.service - K.\nNov 21 02:31:06 host systemd[77]: Started k.service - K.\n\
+               Nov 21 02:31:06 host systemd[1]: Started k\n\
                Nov 21 02:31:06 host foo: failed\n";
     let rules = vec![started, failed];
     assert_eq!(lines(&found(rules.clone(), Format::Syslog, log)), [1]);

@@ -42,6 +42,12 @@ impl Calendar {
         self.instant(strtime::parse("%a %b %e %H:%M:%S %Y", text).ok()?.to_datetime().ok()?)
     }
 
+    /// `2026-11-21` and `02:31:05.123456`.
+    pub(super) fn civil(&self, date: &str, clock: &str) -> Option<Timestamp> {
+        let (date, clock): (Date, jiff::civil::Time) = (date.parse().ok()?, clock.parse().ok()?);
+        self.instant(date.to_datetime(clock))
+    }
+
     fn instant(&self, civil: DateTime) -> Option<Timestamp> {
         self.zone.to_ambiguous_timestamp(civil).compatible().ok()
     }
@@ -50,6 +56,18 @@ impl Calendar {
 /// `2026-11-21T02:31:05.123456+01:00` in its spellings; `dmesg` writes a comma before the fraction.
 pub(super) fn rfc3339(text: &str) -> Option<Timestamp> {
     text.replacen(',', ".", 1).parse().ok()
+}
+
+/// `1795228265.123456`, as `journalctl -o short-unix` writes it.
+pub(super) fn unix(text: &str) -> Option<Timestamp> {
+    let (seconds, micros) = text.split_once('.').filter(|(seconds, micros)| seconds.len() >= 9 && micros.len() == 6)?;
+    let micros: i32 = micros.parse().ok()?;
+    Timestamp::new(seconds.parse().ok()?, micros * 1000).ok()
+}
+
+/// The first word of `Sat 2026-11-21 02:31:05 CET`.
+pub(super) fn is_weekday(word: &str) -> bool {
+    ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].contains(&word)
 }
 
 /// Whether `text` begins like `Nov 21 02:31:05`.

@@ -3,13 +3,14 @@
 use std::{
     cell::Cell,
     fs::File,
-    io::{self, IsTerminal, Read, Write},
+    io::{self, ErrorKind, IsTerminal, Read, Write},
     path::Path,
     rc::Rc,
     time::{Duration, Instant},
 };
 
-use crate::cli::error::{CommandError, NO_INPUT, NO_PERMISSION};
+use super::plain::plain;
+use crate::cli::error::{CommandError, DATA, NO_INPUT, NO_PERMISSION};
 
 /// Below this a replay is over before a person looks.
 const PROGRESS_FROM_BYTES: u64 = 64 << 20;
@@ -19,7 +20,12 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(250);
 pub(super) struct Input {
     reader: Box<dyn Read>,
     stop: Rc<Cell<bool>>,
-    progress: Option<Progress>,
+}
+
+/// A file as it lies there, maybe compressed.
+struct Watched {
+    file: File,
+    progress: Progress,
 }
 
 /// Written to stderr; each update overwrites the last.
@@ -33,7 +39,7 @@ struct Progress {
 impl Input {
     pub(super) fn open(path: &Path) -> Result<Self, CommandError> {
         if path == Path::new("-") {
-            return Ok(Self::new(Box::new(io::stdin().lock()), None));
+            return Self::of(Box::new(io::stdin().lock())).map_err(|error| not_read(path, &error));
         }
         let file = File::open(path).map_err(|error| not_opened(path, &error))?;
         let metadata = file.metadata().map_err(|error| not_opened(path, &error))?;
@@ -44,11 +50,15 @@ impl Input {
             ));
         }
         let shows_progress = metadata.len() > PROGRESS_FROM_BYTES && io::stderr().is_terminal();
-        Ok(Self::new(Box::new(file), shows_progress.then(|| Progress::of(metadata.len()))))
+        let raw: Box<dyn Read> = match shows_progress {
+            true => Box::new(Watched { file, progress: Progress::of(metadata.len()) }),
+            false => Box::new(file),
+        };
+        Self::of(raw).map_err(|error| not_read(path, &error))
     }
 
-    fn new(reader: Box<dyn Read>, progress: Option<Progress>) -> Self {
-        Self { reader, stop: Rc::default(), progress }
+    fn of(raw: Box<dyn Read>) -> io::Result<Self> {
+        Ok(Self { reader: plain(raw)?, stop: Rc::default() })
     }
 
     /// Set, the input ends with the next read.
@@ -62,10 +72,14 @@ impl Read for Input {
         if self.stop.get() {
             return Ok(0);
         }
-        let count = self.reader.read(buffer)?;
-        if let Some(progress) = &mut self.progress {
-            progress.advance(count);
-        }
+        self.reader.read(buffer)
+    }
+}
+
+impl Read for Watched {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.progress.advance(count);
         Ok(count)
     }
 }
@@ -94,13 +108,18 @@ fn not_opened(path: &Path, error: &io::Error) -> CommandError {
     CommandError::new(code, format!("cannot open {}: {error}", path.display()))
 }
 
+fn not_read(path: &Path, error: &io::Error) -> CommandError {
+    let code = if error.kind() == ErrorKind::InvalidData { DATA } else { NO_INPUT };
+    CommandError::new(code, format!("cannot read {}: {error}", path.display()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_stopped_input_ends() {
-        let mut input = Input::new(Box::new(io::repeat(b'x')), None);
+        let mut input = Input::of(Box::new(io::repeat(b'x'))).unwrap();
         let mut buffer = [0; 8];
         assert_eq!(input.read(&mut buffer).unwrap(), 8);
         input.stop().set(true);

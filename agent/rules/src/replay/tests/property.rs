@@ -85,7 +85,7 @@ proptest! {
         }
         let input = Pieces { bytes: log.as_bytes(), sizes: sizes.into_iter().cycle() };
         let mut replayed = Vec::new();
-        let lines = Replay::new(set_of(rules()), Format::Kmsg)
+        let read = Replay::new(set_of(rules()), Format::Kmsg)
             .run(input, |f| replayed.push((f.line, f.reason.to_string(), f.message.clone())))
             .unwrap();
         let expected: Vec<_> = pushed(rules(), &texts)
@@ -93,7 +93,7 @@ proptest! {
             .map(|(sequence, reason, message)| (numbers[usize::try_from(sequence).unwrap()], reason, message))
             .collect();
         prop_assert_eq!(replayed, expected);
-        prop_assert_eq!(lines, line - 1);
+        prop_assert_eq!(read.lines, line - 1);
     }
 
     #[test]
