@@ -12,7 +12,7 @@ export CARGO_INCREMENTAL ?= 0
 PROGRAMS := --workspace --bin nodewelld --bin nodewell-checks --bin nodewell --bin nodewell-controller
 PACKAGES := --package nodewell-agent --package nodewell-controller --bins
 
-.PHONY: help run build test lint unit whole cluster soak vm e2e scale fuzz mutants bench deps deb rpm packages
+.PHONY: help run build test lint unit whole cluster soak vm e2e scale field fuzz mutants bench deps deb rpm packages
 
 help: ## list what make can do
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -93,6 +93,10 @@ scale: toolchain ## what 15,000 agents cost one API server, as a table (docs/sca
 	$(CARGO) run --release --locked -p nodewell-scale -- $(ARGS)
 
 FUZZ_SECONDS ?= 60
+field: toolchain ## what the rules find of labelled logs of real faults (FIELD_CAPTURES=DIR)
+	@[ -n "$(FIELD_CAPTURES)" ] || { echo "make field: FIELD_CAPTURES names no folder with expect.tsv and cases/" >&2; exit 64; }
+	@$(CARGO) run --quiet --package nodewell-field --locked -- $(ARGS) "$(FIELD_CAPTURES)"
+
 fuzz: toolchain ## fuzz each parser for FUZZ_SECONDS=60 (a nightly compiler and cargo-fuzz are installed)
 	tests/fuzz/run $(FUZZ_SECONDS) $(ARGS)
 

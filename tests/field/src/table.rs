@@ -1,0 +1,30 @@
+//! The table for people.
+
+use std::io::{self, Write};
+
+use crate::{Family, Score};
+
+/// Families, those with misses first, then the sums and each row that is wrong.
+pub fn print(score: &Score, out: &mut dyn Write) -> io::Result<()> {
+    let mut families: Vec<_> = score.families.iter().collect();
+    families.sort_by_key(|(name, family)| (family.right == family.of, *name));
+    let width = families.iter().map(|(name, _)| name.len()).max().unwrap_or_default().max("FAMILY".len());
+    writeln!(out, "{:width$}  RIGHT", "FAMILY")?;
+    for (name, Family { right, of }) in families {
+        writeln!(out, "{name:width$}  {right} of {of}")?;
+    }
+    writeln!(out)?;
+    for outcome in &score.wrong {
+        let raised = if outcome.raised.is_empty() { "nothing".to_owned() } else { outcome.raised.join(", ") };
+        writeln!(out, "{} ({}): raised {raised}: {}", outcome.file, outcome.family, outcome.line)?;
+    }
+    let sums = [
+        ("node faults of the field", score.field),
+        ("node faults of crash corpora", score.crashes),
+        ("rows that have to stay silent", score.silent),
+    ];
+    for (what, sum) in sums {
+        writeln!(out, "{what}: {} of {}, {:.1} %", sum.right, sum.of, sum.percent())?;
+    }
+    Ok(())
+}
