@@ -110,6 +110,7 @@ pub fn load_rules(config: &Config) -> Result<RuleSet, Vec<Diagnostic>> {
         diagnostics.extend(config.grants_beyond(&set.conditions));
     }
     diagnostics.sort();
+    set.forget_prose();
     if diagnostics.is_empty() { Ok(set) } else { Err(diagnostics) }
 }
 

@@ -60,7 +60,7 @@ impl Matcher {
     pub fn slow_lane(&self) -> impl Iterator<Item = SlowPattern<'_>> {
         self.lane.iter().map(|id| {
             let pattern = &self.patterns[*id as usize];
-            SlowPattern { rule: pattern.rule, role: pattern.role, pattern: &pattern.written }
+            SlowPattern { rule: pattern.rule, role: pattern.role, pattern: pattern.written() }
         })
     }
 

@@ -25,6 +25,18 @@ pub struct RuleSet {
 }
 
 impl RuleSet {
+    /// Forgets what people read and what the examples prove, which is most of it. An example of one line stays where there
+    /// is one: it is what a test problem is made of.
+    pub fn forget_prose(&mut self) {
+        for rule in &mut self.rules {
+            (rule.explain, rule.origin) = (String::new(), String::new());
+            let mut matches = std::mem::take(&mut rule.examples).matches;
+            let is_single = |example: &Example| rule.counting.is_some() || !example.text.trim_end().contains('\n');
+            let single = matches.iter().position(is_single);
+            rule.examples.matches = single.map(|index| matches.swap_remove(index)).into_iter().collect();
+        }
+    }
+
     /// What decoders go by.
     #[must_use]
     pub fn tables(&self) -> Arc<Tables> {

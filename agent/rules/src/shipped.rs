@@ -26,16 +26,28 @@ macro_rules! shipped {
 
 /// Every file of `agent/rules/shipped/`, in name order.
 pub const FILES: &[ShippedFile] = shipped![
+    "accelerators.toml",
     "agent.toml",
+    "exhaustion.toml",
     "filesystem.toml",
+    "gpu-amd.toml",
     "gpu.toml",
     "hardware.toml",
+    "hba.toml",
     "kernel.toml",
     "limits.toml",
+    "lockups.toml",
     "memory.toml",
+    "netfs.toml",
     "network.toml",
+    "nic.toml",
+    "oom.toml",
+    "pcie.toml",
+    "runtime.toml",
+    "scsi.toml",
     "services.toml",
     "storage.toml",
+    "volumes.toml",
 ];
 
 /// The conditions that monitors of hardware, checks and repairs raise without any rule.

@@ -18,6 +18,10 @@ impl LazyRegex {
         Self { source, regex: OnceCell::new() }
     }
 
+    pub(super) fn source(&self) -> &str {
+        &self.source
+    }
+
     /// `None` cannot happen to a source that was found good; it then matches nothing.
     pub(super) fn get(&self) -> Option<&Regex> {
         self.regex.get_or_init(|| pattern::build(&self.source).ok()).as_ref()

@@ -29,8 +29,8 @@ pub(crate) struct Pattern {
     /// Index into `RuleSet::rules`.
     pub(crate) rule: usize,
     pub(crate) role: Role,
-    /// As it was written.
-    pub(crate) written: String,
+    /// As it was written, where that is not what is searched for.
+    written: Option<String>,
     /// How many records it may look at.
     pub(crate) depth: usize,
     format: Format,
@@ -63,7 +63,7 @@ impl Pattern {
         let pattern = Self {
             rule: index,
             role,
-            written: written.to_owned(),
+            written: (written != source).then(|| written.to_owned()),
             depth: if multi_line { rule.lines } else { 1 },
             format: rule.format,
             blanks: rule.format.into(),
@@ -74,6 +74,11 @@ impl Pattern {
             regex: LazyRegex::new(source),
         };
         Ok((pattern, required))
+    }
+
+    /// As it was written.
+    pub(super) fn written(&self) -> &str {
+        self.written.as_deref().unwrap_or(self.regex.source())
     }
 
     /// Searches the newest record, and those before it if the pattern may span several.
