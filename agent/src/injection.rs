@@ -171,7 +171,8 @@ mod tests {
     fn a_reason_that_cannot_be_injected_is_answered_by_those_that_can() {
         let rules = load(&LoadPlan::default()).set;
         let kmsg = |rule: &&Rule| rules.readers.get(rule.reader) == Some(&Reader::Kmsg);
-        let other = rules.rules.iter().find(|rule| !kmsg(rule) && rule.decoder.is_none()).unwrap();
+        let other = |rule: &&Rule| !kmsg(rule) && rule.decoder.is_none() && rule.condition.is_none();
+        let other = rules.rules.iter().find(other).unwrap();
         let error = chosen(other.reason.as_str(), None).err().unwrap();
         let listed = error.rsplit(": ").next().unwrap().split(" and ").next().unwrap();
         let reasons: Vec<&str> = listed.split(", ").collect();

@@ -116,6 +116,20 @@ mod tests {
         assert_eq!(own.len(), 1 + WITHOUT_RULES.len(), "{own:?}");
     }
 
+    /// Else a node without a journal would not know how its disks are.
+    #[test]
+    fn a_condition_is_watched_by_the_rules_of_one_source() {
+        let set = crate::load(&crate::LoadPlan::default()).set;
+        let watched = set.rules.iter().filter(|rule| rule.shows_healthy_condition);
+        let mut readers = std::collections::BTreeMap::new();
+        for rule in watched {
+            let Some(condition) = &rule.condition else { continue };
+            let first = *readers.entry(condition).or_insert(rule.reader);
+            assert_eq!(first, rule.reader, "{} needs shows-healthy-condition = false", rule.reason);
+        }
+        assert!(readers.len() > 10);
+    }
+
     #[test]
     fn what_monitors_of_hardware_raise_is_in_every_catalogue() {
         let tables = nodewell_faults::Tables::shipped();

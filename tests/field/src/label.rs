@@ -22,7 +22,7 @@ pub enum Verdict {
     Node,
     /// Arguable: found or not, both are right.
     Optional,
-    /// Nobody's: nothing may be raised.
+    /// None at all: nothing may be raised.
     Info,
     /// An application's: no condition may turn.
     Application,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::{
     buckets::{self, BUCKETS, Bucket, Mask},
-    literal::{Required, WINDOW_BYTES},
+    literal::{Required, WINDOW_BYTES, Window},
     through::Through,
 };
 
@@ -66,9 +66,9 @@ struct Chooser<'a> {
 impl<'a> Chooser<'a> {
     fn new(patterns: &'a [Vec<Required>]) -> Self {
         let (mut windows, mut known) = (Vec::new(), HashMap::new());
-        let mut number = |window: &'a Vec<u8>| {
-            *known.entry(window.as_slice()).or_insert_with(|| {
-                windows.push(window.as_slice());
+        let mut number = |window: &'a Window| {
+            *known.entry(&**window).or_insert_with(|| {
+                windows.push(&**window);
                 u32::try_from(windows.len() - 1).expect("rule files are smaller than 4 GiB")
             })
         };

@@ -1,9 +1,11 @@
 //! What a text must contain for a pattern to match: short byte windows, taken from the pattern's syntax tree.
 
 mod bytes;
+mod window;
 
 use bytes::Bytes;
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
+pub(super) use window::Window;
 
 use super::frequency;
 
@@ -35,7 +37,7 @@ pub(super) enum Scope {
 /// Every match holds at least one of the windows.
 #[derive(Clone)]
 pub(super) struct Required {
-    pub(super) windows: Vec<Vec<u8>>,
+    pub(super) windows: Vec<Window>,
     /// Expected occurrences for each byte of ordinary log.
     expected: f64,
 }
@@ -44,7 +46,7 @@ impl Required {
     /// Any of these windows.
     #[cfg(test)]
     pub(super) fn any(windows: Vec<Vec<u8>>) -> Self {
-        Self { windows, expected: 0.0 }
+        Self { windows: windows.iter().map(|window| Window::of(window)).collect(), expected: 0.0 }
     }
 
     /// What searching costs: every window takes room in a searcher, where it lets other text through.
@@ -83,7 +85,7 @@ pub(super) fn can_match_newline(hir: &Hir) -> bool {
 pub(super) fn choices(hir: &Hir, scope: Scope) -> Vec<Required> {
     let atoms = atoms(hir, scope);
     let runs = runs(&atoms);
-    let mut sets: Vec<Required> = runs.iter().flat_map(|run| run.windows(WINDOW_BYTES)).filter_map(spelled).collect();
+    let mut sets = rarest(&runs);
     sets.extend(within(&atoms));
     if sets.iter().all(|set| set.cost() > SHORT_COST) {
         sets.extend(runs.iter().fold(None, |best, run| cheapest_of(run, best)));
@@ -91,6 +93,24 @@ pub(super) fn choices(hir: &Hir, scope: Scope) -> Vec<Required> {
     sets.retain(|set| set.expected <= EXPECTED_LIMIT);
     sets.sort_by(|a, b| a.cost().total_cmp(&b.cost()));
     sets.truncate(CHOICES_LIMIT);
+    sets
+}
+
+/// The windows of full length that cost least. To spell one out is dear, and most of a long text are hopeless.
+fn rarest(runs: &[Vec<&[u8]>]) -> Vec<Required> {
+    let positions = runs.iter().flat_map(|run| run.windows(WINDOW_BYTES));
+    let mut bounds: Vec<_> = positions.map(|positions| (least_expected(positions), positions)).collect();
+    bounds.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut sets, mut costs): (Vec<Required>, Vec<f64>) = (Vec::new(), Vec::new());
+    for (least, positions) in bounds {
+        if costs.get(CHOICES_LIMIT - 1).is_some_and(|worst| least > *worst) {
+            break;
+        }
+        let Some(set) = spelled(positions) else { continue };
+        let at = costs.partition_point(|cost| *cost <= set.cost());
+        costs.insert(at, set.cost());
+        sets.push(set);
+    }
     sets
 }
 
@@ -222,12 +242,9 @@ fn spelled(positions: &[&[u8]]) -> Option<Required> {
     if spellings > SPELLINGS_LIMIT {
         return None;
     }
-    let mut windows = vec![Vec::new()];
+    let mut windows = vec![Window::EMPTY];
     for bytes in positions {
-        windows = windows
-            .iter()
-            .flat_map(|head: &Vec<u8>| bytes.iter().map(|byte| [head.as_slice(), &[*byte]].concat()))
-            .collect();
+        windows = windows.iter().flat_map(|head| bytes.iter().map(|byte| head.with(*byte))).collect();
     }
     let expected = windows.iter().map(|window| frequency::expected(window)).sum();
     Some(Required { windows, expected })
@@ -239,7 +256,7 @@ mod tests {
 
     fn windows(pattern: &str, scope: Scope) -> Option<Vec<String>> {
         let (_, hir) = crate::pattern::compiled(crate::rule::Format::Native, pattern).unwrap();
-        let text = |w: Vec<u8>| String::from_utf8(w).unwrap();
+        let text = |window: Window| String::from_utf8(window.to_vec()).unwrap();
         choices(&hir, scope).into_iter().next().map(|r| r.windows.into_iter().map(text).collect())
     }
 

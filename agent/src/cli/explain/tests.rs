@@ -35,8 +35,14 @@ fn a_reason_is_found_in_any_case_and_a_near_one_suggested() {
 
 #[test]
 fn a_condition_is_explained_by_what_holds_it() {
-    let disk =
-        ["DiskUnhealthy\n", "a condition", "healthy ", "rules of  kernel-monitor", "held True by", "  IOError\n"];
+    let disk = [
+        "DiskUnhealthy\n",
+        "a condition",
+        "healthy ",
+        "rules of  journal-monitor, kernel-monitor",
+        "held True by",
+        "  IOError\n",
+    ];
     expect_text("DiskUnhealthy", &disk);
     expect_text("diskunhealthy", &disk[..1]);
     // Its reasons are in a table of codes.
