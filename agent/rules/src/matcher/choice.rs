@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn every_pattern_gets_one_of_its_sets_and_every_window_a_searcher() {
         let names: Vec<String> =
-            (0..900).map(|n| format!("c{n:04}")[..if n % 10 == 0 { 3 } else { 5 }].to_owned()).collect();
+            (0..900).map(|n| format!("{n:03x}w")[..if n % 10 == 0 { 3 } else { 4 }].to_owned()).collect();
         let patterns: Vec<Vec<Required>> =
             names.chunks(3).map(|names| vec![set(&[&names[0]]), set(&[&names[1], &names[2]])]).collect();
         let choice = choose(&patterns);
