@@ -71,7 +71,7 @@ fn a_worker_that_starts_during_a_release_touches_nothing() {
 
 fn a_release_survives_restarts_and_ends_by_itself() {
     let agent = Plan::default().start();
-    done(&nodewell(agent.plan(), &["release", "disk", "--for", "3s"]), "released until");
+    done(&nodewell(agent.plan(), &["release", "disk", "--for", "20s"]), "released until");
     let file = agent.plan().folder().join("released/disk");
     let mut check_process = started(agent.plan());
     check_process.wait_logged("released", 1);
