@@ -2,7 +2,10 @@
 
 #![no_main]
 
-use nodewell_checks::{cpu::{microcode, list::CpuSet}, memory::{pages, ras}};
+use nodewell_checks::{
+    cpu::{list::CpuSet, microcode},
+    memory::{pages, ras},
+};
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let text = String::from_utf8_lossy(input);
