@@ -168,6 +168,8 @@ pub struct NodeFenceStatus {
     pub cycle_begun: bool,
     /// This record ordered it off, and has not found it on since.
     pub ordered_off: bool,
+    /// That order is one of `cycles`.
+    pub order_counted: bool,
     /// Times of the node's power cycles by records before this one, for the limit of a window.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier_cycles: Vec<Timestamp>,

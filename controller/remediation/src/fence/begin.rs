@@ -120,9 +120,9 @@ fn cordoning(input: &FenceInput<'_>) -> Next {
     }
     let mut blockers = isolation_blockers(input);
     // In the first round the Node may be seen as it was before. In a later one a person has uncordoned it meanwhile: one that
-    // is dead by now waits for no person.
+    // is known to be dead by now waits for no person.
     let is_later = status.step_rounds > 0 || status.drain_rounds > 0;
-    if status.own_changes.cordon && is_later && !drain_again::is_silent(input) {
+    if status.own_changes.cordon && is_later && !drain_again::is_known_dead(input) {
         blockers.push(Blocker::plain("NotCordoned/uncordoned"));
     }
     if !blockers.is_empty() {

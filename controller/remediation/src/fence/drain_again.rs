@@ -112,6 +112,11 @@ pub(super) fn is_silent(input: &FenceInput<'_>) -> bool {
     }
 }
 
+/// What a person did to it is overruled on this alone: without its Lease a node that is not Ready may live.
+pub(super) fn is_known_dead(input: &FenceInput<'_>) -> bool {
+    input.kubelet_lease.is_some() && is_silent(input)
+}
+
 /// It has died since a round before, and a later step releases its pods once it is off: another drain would only hold that up.
 pub(super) fn is_too_late(input: &FenceInput<'_>) -> bool {
     let steps = input.fence.spec.steps.get(input.fence.status.policy_step..).unwrap_or_default();

@@ -57,7 +57,7 @@ pub(super) fn draining(input: &FenceInput<'_>) -> Next {
 fn uncordoned(input: &FenceInput<'_>) -> Option<Blocker> {
     let status = &input.fence.status;
     let is_open = status.own_changes.cordon && own_node(input).is_some_and(|node| !node.unschedulable);
-    let waits = status.drain_begun_at.is_none() && !drain_again::is_silent(input);
+    let waits = status.drain_begun_at.is_none() && !drain_again::is_known_dead(input);
     (is_open && waits).then(|| Blocker::plain("NotCordoned/uncordoned"))
 }
 

@@ -56,6 +56,7 @@ impl Draft {
         }
         status.cycle_begun &= tries_again(phase);
         status.ordered_off &= !matches!(phase, Phase::AwaitReady | Phase::Recovering | Phase::Closed);
+        status.order_counted &= status.ordered_off;
         status.phase = phase;
         status.blocked_by.clear();
         status.blocked_at = None;
@@ -145,8 +146,11 @@ impl Draft {
     fn count_cycle(self, at: Timestamp) -> Self {
         self.with(|status| {
             status.ordered_off = true;
+            if !status.cycle_begun {
+                status.order_counted = false;
+            }
             if !status.cycle_begun && !status.at_limit {
-                status.cycles.push(at);
+                count_order(status, at);
                 status.cycle_begun = true;
             }
         })
@@ -155,7 +159,7 @@ impl Draft {
     /// It was turned off to be left off, and is not left off any more: a cycle as any other.
     pub(super) fn count_left_off(self) -> Self {
         let at = self.at;
-        self.with(|status| status.cycles.push(at))
+        self.with(|status| count_order(status, at))
     }
 
     /// A person has it given back: if the controller turned it off, this makes a cycle of that.
@@ -163,7 +167,7 @@ impl Draft {
         let at = self.at;
         self.with(|status| {
             if status.at_limit && status.off.as_ref().is_some_and(|off| !off.already_off) {
-                status.cycles.push(at);
+                count_order(status, at);
             }
             status.observed_release = value.to_owned();
             status.returning = true;
@@ -210,6 +214,14 @@ impl Draft {
     pub(super) fn save(self) -> Next {
         let (fence, why) = self.finish();
         Next::Act(Action::Save { fence: Box::new(fence), why })
+    }
+}
+
+/// One off is one cycle, also if the limit was reached after it was ordered.
+fn count_order(status: &mut NodeFenceStatus, at: Timestamp) {
+    if !status.order_counted {
+        status.cycles.push(at);
+        status.order_counted = true;
     }
 }
 

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use super::{course::run, fixture::Fixture, parts::steps};
 use crate::{
-    action::{Action, Op, ReversibleOp},
+    action::{Action, Failed, Op, ReversibleOp},
     api::{
         fence::{Blocker, DrainReport, IntendedOp, Intent, Phase},
         policy::ReapStep,
     },
     facts::ConditionStatus,
-    fence::{Next, PredicateState},
+    fence::{Next, PredicateState, apply_outcome},
     guard::reason::{NODE_READY, POWER_CYCLE_LIMIT},
     time::Moment,
 };
@@ -242,6 +242,44 @@ fn a_persons_uncordon_is_left_so_in_a_later_round() {
     fixture.node.as_mut().unwrap().unschedulable = true;
     run(&mut fixture, 2, |_| false);
     assert_eq!((fixture.phase(), fixture.entered > Moment::default()), (Phase::Draining, true));
+}
+
+/// One that is not Ready may live, and without its Lease that is all that is known of it.
+#[test]
+fn a_persons_uncordon_is_not_overruled_without_a_lease() {
+    for phase in [Phase::Isolating, Phase::Draining] {
+        let mut fixture = Fixture::new(steps(&["cordon", "drain"]));
+        let status = &mut fixture.fence.status;
+        (status.phase, status.drain_rounds, status.own_changes.cordon) = (phase, 1, true);
+        status.policy_step = usize::from(phase == Phase::Draining);
+        fixture.node.as_mut().unwrap().conditions[0].status = ConditionStatus::Unknown;
+        fixture.kubelet = None;
+        assert_eq!(blocked(&fixture), ["NotCordoned"], "{phase:?}");
+    }
+}
+
+/// Its answer was lost, and the node is not well again: the open node is no other client's act.
+#[test]
+fn a_cordon_that_the_record_may_have_taken_back_is_set_again() {
+    let uncordon = Op::Reversible(ReversibleOp::Uncordon);
+    for (outcome, forgets) in [
+        (Err(Failed::InDoubt("cut".into())), true),
+        (Err(Failed::Timeout(Duration::from_secs(20))), true),
+        (Err(Failed::NotBegun("lease".into())), false),
+        (Err(Failed::Refused("no".into())), false),
+    ] {
+        let mut fixture = Fixture::new(steps(&["cordon", "drain"]));
+        let status = &mut fixture.fence.status;
+        (status.phase, status.drain_rounds, status.own_changes.cordon) = (Phase::Recovering, 1, true);
+        let (fence, _) = apply_outcome(&fixture.fence, &uncordon, &outcome, fixture.epoch, fixture.now);
+        assert_eq!((fence.status.own_changes.cordon, fence.status.failures), (!forgets, 1), "{outcome:?}");
+        fixture.store(fence);
+        fixture.fence.status.phase = Phase::Isolating;
+        fixture.pass(Duration::from_secs(60));
+        let cordons =
+            matches!(fixture.next(), Next::Act(Action::Perform { op: Op::Reversible(ReversibleOp::Cordon), .. }));
+        assert_eq!(cordons, forgets, "{outcome:?}");
+    }
 }
 
 /// Uncordoned by any client in the pause; and then it dies.

@@ -79,11 +79,14 @@ fn a_dead_machine_that_is_on_at_the_limit_is_turned_off_once_and_stays_off() {
 /// turns it on.
 #[test]
 fn one_that_was_turned_off_to_be_left_off_is_a_cycle_once_it_is_not() {
-    for (ordered_off, is_lifted, cycles) in [(true, true, 1), (true, false, 0), (false, true, 0)] {
+    for (ordered_off, counted, is_lifted, cycles) in
+        [(true, false, true, 1), (true, true, true, 0), (true, false, false, 0), (false, false, true, 0)]
+    {
         let mut fixture = limited();
         fixture.turn(false);
         run(&mut fixture, 600, at(Phase::AwaitGuards));
         (fixture.fence.status.at_limit, fixture.fence.status.ordered_off) = (true, ordered_off);
+        fixture.fence.status.order_counted = counted;
         if is_lifted {
             fixture.guard_blockers.power.clear();
         }

@@ -1,8 +1,6 @@
 //! Random walks: machines die and come back, steps fail, leaders crash, and no law is broken.
 
-use std::time::Duration;
-
-use proptest::prelude::*;
+use std::{ops::Range, panic::catch_unwind, time::Duration};
 
 use super::{
     fixture::Fixture,
@@ -240,13 +238,27 @@ const BLANKS: [Blank; 9] = [
     ("a judgement", |fixture| fixture.predicate = PredicateState::Unknown),
 ];
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+/// A hundred of them, the same ones each time; `NODEWELL_WALKS` and `NODEWELL_FIRST_WALK` choose more and others, and
+/// `make e2e` walks where no one has been.
+#[test]
+fn no_walk_breaks_a_law() {
+    let first = number("NODEWELL_FIRST_WALK", 1_000);
+    let end = first.saturating_add(number("NODEWELL_WALKS", 100));
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    std::thread::scope(|scope| {
+        (0..threads as u64).for_each(|thread| drop(scope.spawn(move || walks(first + thread..end, threads))));
+    });
+}
 
-    #[test]
-    fn no_walk_breaks_a_law(seed in any::<u64>()) {
-        let _ = walk(seed);
+fn walks(seeds: Range<u64>, apart: usize) {
+    for seed in seeds.step_by(apart) {
+        let end = catch_unwind(|| walk(seed));
+        assert!(end.is_ok(), "a law was broken; again: NODEWELL_FIRST_WALK={seed} NODEWELL_WALKS=1");
     }
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |value| value.parse().unwrap_or_else(|_| panic!("{name}={value} is no number")))
 }
 
 /// Found by chance, once in some tens of thousands.
@@ -258,6 +270,8 @@ fn walks_that_broke_a_law_once() {
         13_164_736_087_446_004_926,
         15_932_200_881_495_059_993,
         6_271_106_377_529_748_105,
+        // Off, ordered below the limit of power cycles and left off at it: counted twice.
+        5_010_415,
     ] {
         let _ = walk(seed);
     }
