@@ -115,11 +115,6 @@ fn uncordoned(draft: Draft, outcome: &Outcome) -> Draft {
     let key = match outcome {
         Ok(Done::Yes) => "Uncordoned",
         Ok(Done::NotOurs) => "Uncordoned/foreign",
-        // Taken back or not, the Node's own annotation says it; a cordon that this record took back is no other client's act.
-        Err(Failed::InDoubt(_) | Failed::Timeout(_)) => {
-            let draft = draft.with(|status| status.own_changes.cordon = false);
-            return retry_later(draft, "UncordonFailed", outcome);
-        }
         _ => return retry_later(draft, "UncordonFailed", outcome),
     };
     succeeded(draft).with(|status| status.own_changes.cordon = false).note(Message::plain(key))

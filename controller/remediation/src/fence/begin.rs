@@ -10,6 +10,7 @@ use super::{
     drain_again,
     interrupt::{own_node, without_policy},
     record::{Draft, forget_drain, perform},
+    recover::has_own_cordon_annotation,
     steps::{self, PolicyStep},
 };
 use crate::{
@@ -18,7 +19,7 @@ use crate::{
         fence::{Blocker, NodeFence, Phase},
         policy::TaintStep,
     },
-    facts::Taint,
+    facts::{Node, Taint},
     guard::reason::{POLICY_UNREADABLE, PREDICATE_FALSE, STEP_ROUND_LIMIT},
     message::Message,
     time::Moment,
@@ -122,13 +123,32 @@ fn cordoning(input: &FenceInput<'_>) -> Next {
     // In the first round the Node may be seen as it was before. In a later one a person has uncordoned it meanwhile: one that
     // is known to be dead by now waits for no person.
     let is_later = status.step_rounds > 0 || status.drain_rounds > 0;
-    if status.own_changes.cordon && is_later && !drain_again::is_known_dead(input) {
+    if is_later && uncordoned_by_other(input) && !drain_again::is_known_dead(input) {
         blockers.push(Blocker::plain("NotCordoned/uncordoned"));
     }
     if !blockers.is_empty() {
         return wait(input, blockers, None);
     }
     back_off(input).unwrap_or_else(|| perform(input, ReversibleOp::Cordon))
+}
+
+/// The record's own uncordon takes the annotation of its cordon with it, whether its end was heard of or not; `kubectl uncordon`
+/// leaves it.
+pub(super) fn uncordoned_by_other(input: &FenceInput<'_>) -> bool {
+    let is_left = |node: &Node| !node.unschedulable && has_own_cordon_annotation(input, node);
+    input.fence.status.own_changes.cordon && own_node(input).is_some_and(is_left)
+}
+
+/// What isolated the node was taken back when it was well, and it is not well any more: whatever follows would be done to a node
+/// that takes new pods. Once its power was cut, or it was reaped, the next step is another try and does not need that.
+fn is_open_again(input: &FenceInput<'_>) -> bool {
+    let taken = input.fence.spec.steps.get(..=input.fence.status.policy_step).unwrap_or_default();
+    let Some(node) = own_node(input).filter(|_| !steps::are_irreversible(taken)) else { return false };
+    let ours = &input.fence.status.own_changes.taints;
+    let is_cordoned = node.unschedulable || uncordoned_by_other(input);
+    let is_gone = |taint: &Taint| !has(&node.taints, taint) && !has(ours, taint);
+    let taints = taken.iter().filter_map(|step| step.taint.as_ref()).map(steps::taint);
+    taken.iter().any(|step| step.cordon.is_some()) && !is_cordoned || taints.into_iter().any(|taint| is_gone(&taint))
 }
 
 fn isolation_blockers(input: &FenceInput<'_>) -> Vec<Blocker> {
@@ -182,15 +202,17 @@ pub(super) fn waiting(input: &FenceInput<'_>) -> Next {
     match blockers.is_empty() {
         false => wait(input, blockers.into_iter().chain(left_pods.map(|left| left.blocker)).collect(), None),
         true if left_pods.is_some() => drain_again::begin_again(input),
+        true if is_open_again(input) => fresh_round(Draft::of(input)),
         true if is_last => begin_again(input),
         true => enter_step(input, status.policy_step + 1, Draft::of(input), "FencePhase/unhealthy"),
     }
 }
 
-/// After a power cycle that did not help for long the steps are begun again, a few times.
+/// Steps that cut the power are begun again, a few times: it did not help for long, or the machine was off already, or the node
+/// was well before its power was cut.
 fn begin_again(input: &FenceInput<'_>) -> Next {
     let status = &input.fence.status;
-    if status.cycles.is_empty() || !steps::cuts_power(input.fence) {
+    if !steps::cuts_power(input.fence) {
         return wait(input, vec![Blocker::plain("StepsExhausted")], None);
     }
     if status.step_rounds >= STEP_ROUNDS {

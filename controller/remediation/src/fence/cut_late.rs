@@ -43,7 +43,10 @@ pub(super) fn turn_on_aborted(input: &FenceInput<'_>) -> Next {
     let draft = draft(input).filter(|_| is_silent_for(input, kubelet::OVERDUE_AFTER));
     let by = input.fence.metadata.asked_by();
     match draft {
-        Some(draft) => draft.enter(Phase::PoweringOn, Message::of("FencePhase/abortedOff", &[("by", &by)])).save(),
+        Some(draft) => {
+            let message = Message::of("FencePhase/abortedOff", &[("by", &by)]);
+            draft.count_left_off().enter(Phase::PoweringOn, message).save()
+        }
         None => wait(input, vec![Blocker::plain("WithinGracePeriod/abortedOff")], None),
     }
 }

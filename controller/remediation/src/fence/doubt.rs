@@ -69,6 +69,7 @@ pub(super) fn quarantined(input: &FenceInput<'_>) -> Next {
     let draft = Draft::of(input).with(|status| {
         status.observed_retry.clone_from(value);
         status.failures = 0;
+        status.failed_levels.clear();
         status.step_rounds = 0;
         status.last_failure = None;
     });

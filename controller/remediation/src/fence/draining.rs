@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use super::{
     FenceInput, Next,
-    begin::{back_off, enter_step, policy_blockers, step_done},
+    begin::{back_off, enter_step, policy_blockers, step_done, uncordoned_by_other},
     blockers::wait,
     drain_again,
-    interrupt::own_node,
     record::{Draft, perform},
     steps::{self, PolicyStep},
 };
@@ -56,9 +55,8 @@ pub(super) fn draining(input: &FenceInput<'_>) -> Next {
 /// A person has opened the node while its drain waited: it would fill again. One that is dead waits for no person.
 fn uncordoned(input: &FenceInput<'_>) -> Option<Blocker> {
     let status = &input.fence.status;
-    let is_open = status.own_changes.cordon && own_node(input).is_some_and(|node| !node.unschedulable);
     let waits = status.drain_begun_at.is_none() && !drain_again::is_known_dead(input);
-    (is_open && waits).then(|| Blocker::plain("NotCordoned/uncordoned"))
+    (uncordoned_by_other(input) && waits).then(|| Blocker::plain("NotCordoned/uncordoned"))
 }
 
 /// Not done, whatever it evicted before.

@@ -164,7 +164,7 @@ fn aborted(input: &FenceInput<'_>) -> Option<Next> {
         Phase::OffConfirmed | Phase::PodsReleased if input.fence.status.intent.is_some() => {
             (Phase::InDoubt, "FencePhase/abortedInDoubt")
         }
-        Phase::OffConfirmed | Phase::PodsReleased => (Phase::PoweringOn, "FencePhase/abortedOff"),
+        Phase::OffConfirmed | Phase::PodsReleased => return Some(turned_on_aborted(input)),
         Phase::PoweringOn | Phase::AwaitReady | Phase::Recovering | Phase::InDoubt => return None,
         Phase::Closed | Phase::Quarantined => return None,
         Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting => {
@@ -176,6 +176,12 @@ fn aborted(input: &FenceInput<'_>) -> Option<Next> {
     };
     let by = input.fence.metadata.asked_by();
     Some(Draft::of(input).enter(phase, Message::of(key, &[("by", &by)])).save())
+}
+
+/// It is off, and back before more of its pods are released.
+fn turned_on_aborted(input: &FenceInput<'_>) -> Next {
+    let message = Message::of("FencePhase/abortedOff", &[("by", &input.fence.metadata.asked_by())]);
+    Draft::of(input).count_left_off().enter(Phase::PoweringOn, message).save()
 }
 
 /// The node has needed no remediation for the policy's `healthyDelay`. An order that was carried out late may have cut it since:

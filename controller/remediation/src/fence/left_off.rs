@@ -15,7 +15,6 @@ use crate::{
         policy::OffUntil,
     },
     message::Message,
-    snapshot::PowerState,
 };
 
 /// The schema of a record takes no longer value.
@@ -104,8 +103,7 @@ pub(super) fn given_back(input: &FenceInput<'_>) -> Option<Next> {
     }
     let by = input.fence.metadata.asked_by();
     let draft = Draft::of(input).give_back(&asked);
-    let is_on = input.gathered.power.last().is_some_and(|newest| newest.state == PowerState::On);
-    Some(match is_on && input.fence.status.phase == Phase::PodsReleased {
+    Some(match is_read_on(input) && input.fence.status.phase == Phase::PodsReleased {
         true => draft.enter(Phase::AwaitReady, Message::of("FenceAwaitReady/released", &[("by", &by)])).save(),
         false => draft.enter(Phase::PoweringOn, Message::of("FencePoweringOn/released", &[("by", &by)])).save(),
     })

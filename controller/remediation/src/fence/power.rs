@@ -305,9 +305,8 @@ fn already_off(input: &FenceInput<'_>, witnesses: &[Witness]) -> Next {
     let Some(at) = off_read_at(input, levels::current(input)) else {
         return wait(input, vec![Blocker::plain("WithinGracePeriod/offTime")], None);
     };
-    let status = &input.fence.status;
-    let was_left_off = status.at_limit && status.ordered_off && at_limit(input).is_none();
-    let draft = if was_left_off { Draft::of(input).count_left_off() } else { Draft::of(input) };
+    let draft = Draft::of(input);
+    let draft = if at_limit(input).is_none() { draft.count_left_off() } else { draft };
     let draft = draft.with(|status| {
         remember_node(input, status);
         status.level = levels::current(input);

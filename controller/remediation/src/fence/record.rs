@@ -156,19 +156,19 @@ impl Draft {
         })
     }
 
-    /// It was turned off to be left off, and is not left off any more: a cycle as any other.
+    /// It is not left off any more. If this record turned it off, that is a cycle as any other.
     pub(super) fn count_left_off(self) -> Self {
         let at = self.at;
-        self.with(|status| count_order(status, at))
-    }
-
-    /// A person has it given back: if the controller turned it off, this makes a cycle of that.
-    pub(super) fn give_back(self, value: &str) -> Self {
-        let at = self.at;
         self.with(|status| {
-            if status.at_limit && status.off.as_ref().is_some_and(|off| !off.already_off) {
+            if status.ordered_off {
                 count_order(status, at);
             }
+        })
+    }
+
+    /// A person has it given back.
+    pub(super) fn give_back(self, value: &str) -> Self {
+        self.count_left_off().with(|status| {
             status.observed_release = value.to_owned();
             status.returning = true;
         })

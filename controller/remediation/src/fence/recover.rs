@@ -147,7 +147,7 @@ fn own_changes(input: &FenceInput<'_>, node: &Node) -> Option<Next> {
 
 /// The annotation of a cordon by this policy: its record or its outcome was lost, or another actor uncordoned. Another
 /// policy's is for a record of that policy.
-fn has_own_cordon_annotation(input: &FenceInput<'_>, node: &Node) -> bool {
+pub(super) fn has_own_cordon_annotation(input: &FenceInput<'_>, node: &Node) -> bool {
     node.annotations.get(CORDONED_BY) == Some(&input.fence.spec.policy)
 }
 

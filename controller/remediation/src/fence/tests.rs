@@ -35,6 +35,7 @@ mod recovering;
 mod refilled;
 mod release;
 mod restoring;
+mod retry;
 mod single;
 mod spoke;
 mod still_cut;

@@ -146,10 +146,14 @@ fn an_aborted_record_turns_its_machine_on() {
         for silent in [12, 60] {
             let mut fixture = cut_late_since(Phase::AwaitGuards, silent);
             fixture.fence.spec.abort = true;
-            fixture.fence.status.at_limit = at_limit;
+            let status = &mut fixture.fence.status;
+            // At the limit its order is no cycle before it is turned on.
+            (status.at_limit, status.ordered_off, status.order_counted) = (at_limit, true, !at_limit);
+            status.cycles.clear();
             fixture.predicate = PredicateState::Yes;
             let status = saved(&fixture);
             assert_eq!((status.phase, status.returning), (Phase::PoweringOn, true), "{at_limit} {silent}");
+            assert_eq!(status.cycles.len(), usize::from(at_limit), "{silent}");
             for phase in [Phase::KdumpWait, Phase::Failed] {
                 fixture.fence.status.phase = phase;
                 assert_eq!(next_phase(&fixture), Some(Phase::AwaitGuards), "{phase:?}");

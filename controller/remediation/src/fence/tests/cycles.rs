@@ -123,21 +123,19 @@ fn what_was_not_begun_and_what_is_no_power_off_counts_nothing() {
     assert_eq!((fixture.phase(), cycles(&fixture)), (Phase::PoweringOn, 1));
 }
 
+/// Off already, or well before its power was cut, and ill again: its power is cut all the same.
 #[test]
-fn cycles_before_a_record_begin_no_steps_of_its_own_again() {
-    for (earlier, own, rounds) in [(1, 0, 0), (0, 1, 1)] {
+fn steps_that_cut_the_power_are_begun_again_however_often_it_was_cut() {
+    for (earlier, own) in [(0, 0), (1, 0), (0, 1)] {
         let mut fixture = dead();
         let step = fixture.fence.spec.steps.len() - 1;
         let now = fixture.now.wall;
         let status = &mut fixture.fence.status;
         (status.phase, status.policy_step) = (Phase::Waiting, step);
         (status.earlier_cycles, status.cycles) = (vec![now; earlier], vec![now; own]);
-        run(&mut fixture, 900, |fixture| {
-            fixture.fence.status.step_rounds > 0 || !fixture.fence.status.blocked_by.is_empty()
-        });
-        assert_eq!(fixture.fence.status.step_rounds, rounds, "{:?}", fixture.fence.status);
-        let blocked = fixture.fence.status.blocked_by.first().map(|blocker| blocker.reason.as_str());
-        assert_eq!(blocked, (rounds == 0).then_some("StepsExhausted"));
+        run(&mut fixture, 900, |fixture| fixture.fence.status.off.is_some());
+        let status = &fixture.fence.status;
+        assert_eq!((status.step_rounds, status.off.is_some()), (1, true), "{earlier} {own}: {status:?}");
     }
 }
 

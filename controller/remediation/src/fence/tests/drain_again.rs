@@ -2,15 +2,20 @@
 
 use std::time::Duration;
 
-use super::{course::run, fixture::Fixture, parts::steps};
+use super::{
+    course::run,
+    fixture::Fixture,
+    parts::{span, steps},
+};
 use crate::{
-    action::{Action, Failed, Op, ReversibleOp},
+    action::{Action, Op, ReversibleOp},
     api::{
+        CORDONED_BY,
         fence::{Blocker, DrainReport, IntendedOp, Intent, Phase},
         policy::ReapStep,
     },
     facts::ConditionStatus,
-    fence::{Next, PredicateState, apply_outcome},
+    fence::{Next, PredicateState},
     guard::reason::{NODE_READY, POWER_CYCLE_LIMIT},
     time::Moment,
 };
@@ -29,6 +34,13 @@ fn before_power(kinds: &[&str], rounds: u32) -> Fixture {
 
 fn later(fixture: &mut Fixture, seconds: u64) {
     fixture.pass(Duration::from_secs(seconds));
+}
+
+/// `kubectl uncordon` leaves our annotation.
+fn opened_by_a_person(fixture: &mut Fixture) {
+    let node = fixture.node.as_mut().unwrap();
+    node.unschedulable = false;
+    node.annotations.insert(CORDONED_BY.into(), "dead".into());
 }
 
 /// What it is blocked by as it waits.
@@ -146,6 +158,7 @@ fn a_node_that_a_person_opened_is_not_drained_while_it_lives() {
         let status = &mut fixture.fence.status;
         (status.phase, status.policy_step, status.own_changes.cordon) = (Phase::Draining, 1, ours);
         status.drain_begun_at = begun.then_some(fixture.now.wall);
+        opened_by_a_person(&mut fixture);
         fixture.alive = alive;
         if !alive {
             fixture.pass(Duration::from_secs(60));
@@ -224,6 +237,7 @@ fn a_persons_uncordon_is_left_so_in_a_later_round() {
         let status = &mut fixture.fence.status;
         (status.phase, status.step_rounds, status.drain_rounds) = (Phase::Isolating, step_rounds, drain_rounds);
         status.own_changes.cordon = ours;
+        opened_by_a_person(&mut fixture);
         let cordons =
             matches!(fixture.next(), Next::Act(Action::Perform { op: Op::Reversible(ReversibleOp::Cordon), .. }));
         assert_eq!(cordons, !is_left, "{step_rounds} {drain_rounds} {ours}");
@@ -235,6 +249,7 @@ fn a_persons_uncordon_is_left_so_in_a_later_round() {
     let mut fixture = Fixture::new(steps(&["cordon", "drain"]));
     let status = &mut fixture.fence.status;
     (status.phase, status.drain_rounds, status.own_changes.cordon) = (Phase::Isolating, 1, true);
+    opened_by_a_person(&mut fixture);
     run(&mut fixture, 60, |_| false);
     assert_eq!(fixture.phase(), Phase::Isolating);
     let message = &fixture.fence.status.blocked_by[0].message;
@@ -254,31 +269,50 @@ fn a_persons_uncordon_is_not_overruled_without_a_lease() {
         status.policy_step = usize::from(phase == Phase::Draining);
         fixture.node.as_mut().unwrap().conditions[0].status = ConditionStatus::Unknown;
         fixture.kubelet = None;
+        opened_by_a_person(&mut fixture);
         assert_eq!(blocked(&fixture), ["NotCordoned"], "{phase:?}");
     }
 }
 
-/// Its answer was lost, and the node is not well again: the open node is no other client's act.
+/// Its answer was lost, or a recovery method did it, and the node is not well again: the open node is no other client's act.
 #[test]
 fn a_cordon_that_the_record_may_have_taken_back_is_set_again() {
-    let uncordon = Op::Reversible(ReversibleOp::Uncordon);
-    for (outcome, forgets) in [
-        (Err(Failed::InDoubt("cut".into())), true),
-        (Err(Failed::Timeout(Duration::from_secs(20))), true),
-        (Err(Failed::NotBegun("lease".into())), false),
-        (Err(Failed::Refused("no".into())), false),
+    let mut fixture = Fixture::new(steps(&["cordon", "drain"]));
+    let status = &mut fixture.fence.status;
+    (status.phase, status.drain_rounds, status.own_changes.cordon) = (Phase::Isolating, 1, true);
+    opened_by_a_person(&mut fixture);
+    assert_eq!(blocked(&fixture), ["NotCordoned"]);
+    let _ = fixture.perform(&Op::Reversible(ReversibleOp::Uncordon));
+    let Next::Act(Action::Perform { op, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
+    assert_eq!(op, Op::Reversible(ReversibleOp::Cordon));
+}
+
+/// It was well, and what had isolated it is taken back: no drain, reboot or power off of a node that takes new pods.
+#[test]
+fn a_node_that_is_ill_again_after_it_was_opened_begins_with_the_first_step() {
+    for (kinds, done, opened, begins) in [
+        (&["cordon", "drain", "power"] as &[&str], 1, true, true),
+        (&["cordon", "drain", "power"], 1, false, false),
+        (&["cordon", "drain"], 2, true, true),
+        (&["taint", "drain"], 1, true, true),
+        (&["taint", "drain"], 1, false, false),
+        (&["drain", "power"], 1, true, false),
+        (&["cordon", "power", "drain"], 2, true, false),
     ] {
-        let mut fixture = Fixture::new(steps(&["cordon", "drain"]));
-        let status = &mut fixture.fence.status;
-        (status.phase, status.drain_rounds, status.own_changes.cordon) = (Phase::Recovering, 1, true);
-        let (fence, _) = apply_outcome(&fixture.fence, &uncordon, &outcome, fixture.epoch, fixture.now);
-        assert_eq!((fence.status.own_changes.cordon, fence.status.failures), (!forgets, 1), "{outcome:?}");
-        fixture.store(fence);
-        fixture.fence.status.phase = Phase::Isolating;
-        fixture.pass(Duration::from_secs(60));
-        let cordons =
-            matches!(fixture.next(), Next::Act(Action::Perform { op: Op::Reversible(ReversibleOp::Cordon), .. }));
-        assert_eq!(cordons, forgets, "{outcome:?}");
+        let mut fixture = Fixture::new(steps(kinds));
+        fixture.fence.spec.steps[done - 1].then_wait = span("30s");
+        run(&mut fixture, 30, |fixture| {
+            (fixture.phase(), fixture.fence.status.policy_step) == (Phase::Waiting, done - 1)
+        });
+        (fixture.fence.status.phase, fixture.fence.status.policy_step) = (Phase::Waiting, done - 1);
+        if opened {
+            let _ = fixture.perform(&Op::Reversible(ReversibleOp::Uncordon));
+            fixture.node.as_mut().unwrap().taints.clear();
+            fixture.fence.status.own_changes = Default::default();
+        }
+        fixture.pass(Duration::from_secs(300));
+        let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
+        assert_eq!(fence.status.phase == Phase::Pending, begins, "{kinds:?} {opened}: {:?}", fence.status);
     }
 }
 
@@ -292,6 +326,7 @@ fn a_dead_node_that_was_uncordoned_between_rounds_waits_for_no_person() {
         let status = &mut fixture.fence.status;
         (status.phase, status.drain_rounds, status.step_rounds) = (Phase::Isolating, drain_rounds, step_rounds);
         status.own_changes.cordon = true;
+        opened_by_a_person(&mut fixture);
         let waits = |fixture: &Fixture| blocked(fixture).contains(&"NotCordoned".to_owned());
         assert!(waits(&fixture), "{kinds:?}");
         fixture.alive = false;

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     action::{Action, Done, Op, ReversibleOp},
     api::{
-        ASKED_BY, OUT_OF_SERVICE, RETRY,
+        ASKED_BY, OUT_OF_SERVICE,
         fence::{Blocker, DrainReport, Phase},
     },
     fence::{Next, PredicateState},
@@ -335,32 +335,6 @@ fn a_record_deleted_by_hand_leaves_a_node_that_the_next_record_brings_back() {
         "{:?}",
         fixture.fence.status
     );
-}
-
-#[test]
-fn a_person_may_ask_for_another_try_once_with_each_value() {
-    let mut fixture = Fixture::new(steps(&["cordon", "drain", "reboot"]));
-    run(&mut fixture, 400, at(Phase::AwaitGuards));
-    fixture.guard_blockers.power = vec![crate::api::fence::Blocker::new("PowerCycleLimit", "2 in 24h")];
-    run(&mut fixture, 2, |_| false);
-    assert_eq!(fixture.phase(), Phase::Quarantined);
-    fixture.fence.metadata.annotations.insert(RETRY.into(), "replaced the board".into());
-    let phases = run(&mut fixture, 20, |_| false);
-    assert_eq!(phases[1], Phase::InDoubt);
-    assert_eq!(fixture.phase(), Phase::Quarantined);
-}
-
-/// The record is all that remembers it: the next of this name would order without a question.
-#[test]
-fn a_retry_does_not_end_the_doubt_about_a_node_that_is_gone() {
-    let mut fixture = dead();
-    run(&mut fixture, 400, |fixture| fixture.phase() == Phase::PoweringOff);
-    (fixture.node, fixture.epoch) = (None, fixture.epoch + 1);
-    run(&mut fixture, 5, at(Phase::Quarantined));
-    fixture.fence.metadata.annotations.insert(RETRY.into(), "is it off?".into());
-    let phases = run(&mut fixture, 20, |_| false);
-    assert_eq!(phases[1], Phase::InDoubt);
-    assert_eq!((fixture.phase(), fixture.fence.status.blocked_by[0].reason.as_str()), (Phase::Quarantined, "NodeGone"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{
     course::{at, dead, run},
     fixture::{Fixture, NODE},
-    parts::{policy, steps},
+    parts::{policy, reading, steps},
 };
 use crate::{
     action::Action,
@@ -16,6 +16,7 @@ use crate::{
     },
     fence::{Next, PredicateState, left_off::is_kept_out},
     policy::Policy,
+    snapshot::{Level, PowerReading, PowerState},
 };
 
 fn limited() -> Fixture {
@@ -204,6 +205,28 @@ fn a_release_of_before_gives_no_machine_back() {
     release(&mut fixture, "2");
     run(&mut fixture, 60, at(Phase::AwaitReady));
     assert!(fixture.powered);
+}
+
+/// The outlets, which are asked while the BMC is silent, report On of a machine that the BMC turned off.
+#[test]
+fn what_another_level_reads_does_not_keep_a_released_machine_off() {
+    let mut fixture = left_off();
+    fixture.pass(Duration::from_secs(1));
+    let outlets = PowerReading { level: Level(2), asks_machine: false, ..reading(fixture.now.moment, PowerState::On) };
+    fixture.gathered.power.push(outlets);
+    release(&mut fixture, "1");
+    let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
+    assert_eq!(fence.status.phase, Phase::PoweringOn);
+}
+
+/// An abort turns on what this record turned off at the limit: a cycle.
+#[test]
+fn an_abort_of_a_machine_that_was_turned_off_at_the_limit_is_a_cycle() {
+    let mut fixture = left_off();
+    assert!(fixture.fence.status.cycles.is_empty());
+    fixture.fence.spec.abort = true;
+    run(&mut fixture, 60, at(Phase::AwaitReady));
+    assert_eq!((fixture.phase(), fixture.fence.status.cycles.len()), (Phase::AwaitReady, 1));
 }
 
 /// A wish may be longer than a record has room for.

@@ -268,18 +268,18 @@ fn a_phase_is_entered_when_it_was_another_one() {
 /// One that is turned on by a person after the controller had turned it off at the limit.
 #[test]
 fn a_machine_that_is_given_back_is_a_cycle_if_the_controller_turned_it_off_at_the_limit() {
-    for (at_limit, already_off, counted, cycles) in [
+    for (ordered_off, already_off, counted, cycles) in [
         (true, Some(false), false, 1),
+        // Its Off was lost, and found again.
+        (true, Some(true), false, 1),
         (true, Some(false), true, 0),
-        (true, Some(true), false, 0),
-        (true, None, false, 0),
-        (false, Some(false), false, 0),
+        (false, Some(true), false, 0),
         (false, None, false, 0),
     ] {
         let mut fixture = stepping(&["power"]);
         let at = fixture.now.wall;
-        fixture.fence.status.at_limit = at_limit;
-        fixture.fence.status.order_counted = counted;
+        fixture.fence.status.at_limit = true;
+        (fixture.fence.status.ordered_off, fixture.fence.status.order_counted) = (ordered_off, counted);
         fixture.fence.status.off = already_off.map(|already_off| Confirmation {
             at,
             reads: 2,
@@ -289,7 +289,7 @@ fn a_machine_that_is_given_back_is_a_cycle_if_the_controller_turned_it_off_at_th
             epoch: 7,
         });
         let status = Draft::new(&fixture.fence, 7, at).give_back("eva").finish().0.status;
-        assert_eq!(status.cycles.len(), cycles, "{at_limit} {already_off:?}");
+        assert_eq!(status.cycles.len(), cycles, "{ordered_off} {already_off:?} {counted}");
         assert!(status.returning && status.observed_release == "eva");
     }
 }
