@@ -11,8 +11,11 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use jiff::tz::TimeZone;
-use nodewell_rules::{Format, Replay as Run, ReplayError, ReplayFinding, ReplayOptions, Replayed, replay::ReplayKind};
+use jiff::{Timestamp, tz::TimeZone};
+use nodewell_rules::{
+    Format, Replay as Run, ReplayError, ReplayFinding, ReplayOptions, Replayed,
+    replay::{Calendar, ReplayKind},
+};
 
 use super::{
     age::local,
@@ -41,7 +44,8 @@ forms, --json too; journalctl -o short and its kin, verbose, export, json, json-
 json-sse and json-seq; RFC 3164 and 5424; logs of containers (json-file, CRI); talosctl
 dmesg. Exit code 65: the file is of another form.
 
-Nothing is reported to anyone. A problem that ends when nothing repeats it is
+Times without a zone are taken for this machine's, without a year for the last ones that
+were. Nothing is reported to anyone. A problem that ends when nothing repeats it is
 shown to end (clear) with the line whose time shows that. As JSON each finding
 is one object a line: line, time, source, type, condition, reason, severity,
 subject, message, kind (raise or clear).")]
@@ -95,8 +99,11 @@ impl Replay {
     pub(super) fn run(self, out: &mut Out) -> Result<(), CommandError> {
         let set = Arc::new(loaded(&self.rules.plan())?);
         let input = Input::open(&self.file)?;
-        let options =
-            ReplayOptions { any_facility: self.any_facility, unproven: self.unproven, ..ReplayOptions::default() };
+        let options = ReplayOptions {
+            any_facility: self.any_facility,
+            unproven: self.unproven,
+            calendar: Calendar { zone: TimeZone::system(), now: Some(Timestamp::now()) },
+        };
         let run = Run::new(set, self.format.into()).with_options(options);
         let printer = Printer { out, form: self.output.document(), look: Look::of_stdout(), zone: TimeZone::system() };
         let summary = print_all(&run, input, printer)?;
@@ -107,7 +114,7 @@ impl Replay {
 }
 
 fn print_all(run: &Run, input: Input, mut printer: Printer<'_>) -> Result<String, CommandError> {
-    let (start, stop) = (Instant::now(), input.stop());
+    let (start, stop, damage) = (Instant::now(), input.stop(), input.damage());
     let mut findings = 0_u64;
     let mut failed: Option<CommandError> = None;
     let replayed = run.run(input, |finding| {
@@ -122,6 +129,10 @@ fn print_all(run: &Run, input: Input, mut printer: Printer<'_>) -> Result<String
         return Err(error);
     }
     let Replayed { lines, is_recognised } = replayed.map_err(not_replayed)?;
+    if let Some(error) = damage.take() {
+        let message = format!("the log ends early, after {lines} lines and {findings} findings: {error}");
+        return Err(CommandError::new(DATA, message));
+    }
     if findings == 0 && lines > 0 && !is_recognised {
         return Err(CommandError::new(DATA, NOT_RECOGNISED));
     }

@@ -9,6 +9,8 @@ use std::{
 const BLOCK_BYTES: usize = 256 << 10;
 /// A longer line is cut here; what follows up to its newline is passed over.
 const LINE_LIMIT_BYTES: usize = 2 << 20;
+/// So much shows the form of a log.
+const PEEKED_BYTES: usize = 4096;
 /// So much is stored behind a block for rules that look back.
 const BEHIND_BYTES: usize = 128 << 10;
 
@@ -52,9 +54,10 @@ impl<R: Read> Blocks<R> {
         Self { input, buffer, filled, done, ended: false, skipping: false, look_back: false, continued: false }
     }
 
-    /// The beginning of the input, which is handed out again.
+    /// The beginning of the input, which is handed out again. The blank lines that a wrapping leaves show nothing.
     pub(super) fn peek(&mut self) -> io::Result<&[u8]> {
-        while self.filled < 4096 && !self.ended {
+        let shows = |bytes: &[u8]| bytes.iter().filter(|byte| !byte.is_ascii_whitespace()).take(PEEKED_BYTES).count();
+        while shows(&self.buffer[..self.filled]) < PEEKED_BYTES && self.filled < LINE_LIMIT_BYTES && !self.ended {
             self.read_more()?;
         }
         Ok(&self.buffer[..self.filled])

@@ -10,16 +10,27 @@ const FACILITIES: [&str; 12] =
     ["kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp"];
 const LEVELS: [&str; 8] = ["emerg", "alert", "crit", "err", "warn", "notice", "info", "debug"];
 
+/// Facility and level are not longer, with their blanks and colons.
+const DECODED_BYTES: usize = 32;
+
 /// What stands before the text.
 #[derive(Default)]
 struct Prefix<'a> {
     /// Of user space, by the facility.
     foreign: bool,
+    /// Priority or facility are there: no console, where lines are torn.
+    is_decoded: bool,
     stamp: Option<&'a str>,
 }
 
-/// The kernel line in `line`. A line without any prefix is one too: `dmesg -t`, or the second line of a message.
+/// The kernel line in `line`. A line without any prefix is one too: `dmesg -t`, or the second line of a message. An empty one is
+/// what a wrapping has left.
 pub(super) fn read<'a>(line: &'a [u8], options: &ReplayOptions) -> Option<Saved<'a>> {
+    if line.is_empty() {
+        return None;
+    }
+    let flush = line.trim_ascii_start();
+    let line = if has_prefix(flush) { flush } else { line };
     let (prefix, text) = split(line);
     if prefix.foreign && !options.any_facility {
         return None;
@@ -37,7 +48,7 @@ pub(super) fn has_prefix(line: &[u8]) -> bool {
 /// What a kernel line in a syslog has before its text: `[   12.345678] `.
 pub(super) fn split_seconds(text: &[u8]) -> (Option<Duration>, &[u8]) {
     match bracket(text) {
-        Some((stamp, rest)) if since_boot(stamp).is_some() => (since_boot(stamp), rest),
+        Some((stamp, rest)) if since_boot(stamp).is_some() => (since_boot(stamp), without_caller(rest)),
         _ => (None, text),
     }
 }
@@ -47,8 +58,11 @@ pub(super) fn second_stamp(line: &[u8]) -> Option<usize> {
     memchr::memchr_iter(b'[', line).filter(|at| *at > 0).find(|at| {
         let stamp = bracket(&line[*at..]).map(|(stamp, _)| stamp);
         let has_micros = |stamp: &str| stamp.split_once('.').is_some_and(|(_, fraction)| fraction.len() == 6);
-        let is_first = || split(&line[..*at]).0.stamp.is_none();
-        stamp.is_some_and(|stamp| since_boot(stamp).is_some() && has_micros(stamp)) && !is_first()
+        let is_torn = || {
+            let (first, _) = split(&line[..*at]);
+            first.stamp.is_some() && !first.is_decoded
+        };
+        stamp.is_some_and(|stamp| since_boot(stamp).is_some() && has_micros(stamp)) && is_torn()
     })
 }
 
@@ -56,12 +70,13 @@ fn split(line: &[u8]) -> (Prefix<'_>, &[u8]) {
     let (priority, rest) = priority(line);
     let (facility, rest) = decoded(rest);
     let foreign = priority.is_some_and(|priority| priority >> 3 != 0) || facility.is_some_and(|word| word != "kern");
+    let is_decoded = priority.is_some() || facility.is_some();
     let (stamp, rest) = stamped(rest);
-    (Prefix { foreign, stamp }, rest)
+    (Prefix { foreign, is_decoded, stamp }, rest)
 }
 
 /// `<6>`.
-fn priority(line: &[u8]) -> (Option<u32>, &[u8]) {
+pub(super) fn priority(line: &[u8]) -> (Option<u32>, &[u8]) {
     let parsed = || {
         let rest = line.strip_prefix(b"<")?;
         let end = memchr::memchr(b'>', &rest[..rest.len().min(5)])?;
@@ -73,10 +88,9 @@ fn priority(line: &[u8]) -> (Option<u32>, &[u8]) {
 /// `kern  :info  : `.
 fn decoded(line: &[u8]) -> (Option<&str>, &[u8]) {
     let parsed = || {
-        let mut parts = line.splitn(3, |byte| *byte == b':');
-        let facility = std::str::from_utf8(parts.next()?).ok()?.trim_end();
-        let level = std::str::from_utf8(parts.next()?).ok()?.trim_end();
-        let rest = parts.next()?;
+        let colon = memchr::memchr_iter(b':', &line[..line.len().min(DECODED_BYTES)]).nth(1)?;
+        let (facility, level) = std::str::from_utf8(&line[..colon]).ok()?.split_once(':')?;
+        let (facility, level, rest) = (facility.trim_end(), level.trim_end(), &line[colon + 1..]);
         let known = LEVELS.contains(&level) && (FACILITIES.contains(&facility) || facility.starts_with("local"));
         known.then(|| (facility, rest.strip_prefix(b" ").unwrap_or(rest)))
     };

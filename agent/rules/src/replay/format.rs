@@ -2,6 +2,9 @@
 
 use super::{dmesg, kmsg, syslog};
 
+/// So many lines show the form.
+const LINES: usize = 50;
+
 /// How a log was saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -18,12 +21,16 @@ pub enum Format {
 }
 
 impl Format {
-    /// This format; for `Auto` the one that the first lines suggest, if any does.
+    /// This format; for `Auto` the one that most of the first lines suggest, if any does.
     pub(super) fn or_detect(self, beginning: &[u8]) -> Option<Self> {
         if self != Self::Auto {
             return Some(self);
         }
-        beginning.split(|byte| *byte == b'\n').take(50).find_map(recognise)
+        let lines = beginning.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+        let seen: Vec<Self> = lines.take(LINES).filter_map(recognise).collect();
+        let count = |format: Self| seen.iter().filter(|other| **other == format).count();
+        // The first of those that most lines have: a console may show lines of other programs.
+        seen.iter().copied().reduce(|best, format| if count(format) > count(best) { format } else { best })
     }
 
     /// What has to be seen beside the rules' windows.
@@ -41,7 +48,7 @@ impl Format {
 /// The format of a log that has such a line.
 pub(super) fn recognise(line: &[u8]) -> Option<Format> {
     let line = line.trim_ascii();
-    if line.starts_with(b"{\"") || line.starts_with(b"{ \"") {
+    if (line.starts_with(b"{\"") || line.starts_with(b"{ \"")) && is_of_journal(line) {
         Some(Format::JournalJson)
     } else if kmsg::is_record(line) {
         Some(Format::Kmsg)
@@ -52,4 +59,11 @@ pub(super) fn recognise(line: &[u8]) -> Option<Format> {
     } else {
         None
     }
+}
+
+/// Other programs log JSON too.
+fn is_of_journal(object: &[u8]) -> bool {
+    ["\"__REALTIME_TIMESTAMP\"", "\"MESSAGE\""]
+        .iter()
+        .any(|name| memchr::memmem::find(object, name.as_bytes()).is_some())
 }

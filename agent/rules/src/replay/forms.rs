@@ -98,4 +98,6 @@ fn rewrite(lines: &[&[u8]]) -> Option<Box<dyn Rewrite>> {
 }
 
 #[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
 mod tests;

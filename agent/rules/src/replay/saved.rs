@@ -1,12 +1,15 @@
 //! One line of a saved log, taken apart; only lines with a hit come this far.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, collections::VecDeque, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_model::BootId;
 
 use super::{Format, ReplayOptions, dmesg, journal, kmsg, syslog};
 use crate::detector::Known;
+
+/// Boots that are remembered.
+const BOOTS: usize = 1024;
 
 /// Field names and values.
 pub(super) type Fields = Vec<(String, Vec<u8>)>;
@@ -56,22 +59,28 @@ impl Reading<'_> {
         match self.format {
             Format::Kmsg => kmsg::read(line, &bytes[end..], self.options.any_facility),
             Format::Dmesg | Format::Auto => dmesg::read(line, self.options),
-            Format::Syslog => Some(syslog::read(line, &self.options.calendar)),
+            Format::Syslog => Some(syslog::read(line, self.options)),
             Format::JournalJson => journal::read(line, self.options.any_facility),
         }
     }
 }
 
-/// Distinguishes one boot from the next in logs that only count from boot.
+/// Distinguishes one boot from the next.
 #[derive(Default)]
 pub(super) struct Boots {
+    /// The newest last: logs of several machines take turns.
+    ids: VecDeque<BootId>,
+    /// In logs that only count from boot.
     last: Option<(Option<u64>, Option<Duration>)>,
 }
 
 impl Boots {
-    /// Whether `saved` is of another boot than the line before it.
+    /// Whether `saved` is of another boot than the lines before it.
     pub(super) fn begins_with(&mut self, saved: &Saved<'_>) -> bool {
-        if saved.boot_id.is_some() || (saved.sequence.is_none() && saved.since_boot.is_none()) {
+        if let Some(id) = saved.boot_id {
+            return self.is_new(id);
+        }
+        if saved.sequence.is_none() && saved.since_boot.is_none() {
             return false;
         }
         let last = self.last.replace((saved.sequence, saved.since_boot));
@@ -81,5 +90,17 @@ impl Boots {
             let back = saved.since_boot.zip(since_boot).is_some_and(|(now, last)| now + Duration::from_secs(1) < last);
             restarted || (saved.sequence.is_none() && back)
         })
+    }
+
+    fn is_new(&mut self, id: BootId) -> bool {
+        if self.ids.iter().rev().any(|known| *known == id) {
+            return false;
+        }
+        if self.ids.len() == BOOTS {
+            self.ids.pop_front();
+        }
+        let is_first = self.ids.is_empty();
+        self.ids.push_back(id);
+        !is_first
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{
-    dmesg,
+    ReplayOptions, dmesg,
     saved::{Fields, Saved},
     time::{self, Calendar},
 };
@@ -15,13 +15,13 @@ use crate::detector::Known;
 const KNOWN: [&str; 5] = ["SYSLOG_IDENTIFIER", "SYSLOG_PID", "_PID", "_TRANSPORT", "UNIT"];
 
 /// The record in `line`. A line of another shape may still be of a log file that a rule reads.
-pub(super) fn read<'a>(line: &'a [u8], calendar: &Calendar) -> Saved<'a> {
+pub(super) fn read<'a>(line: &'a [u8], options: &ReplayOptions) -> Saved<'a> {
     let unshaped = || Saved { kernel: false, known: Known::Only(&[]), ..Saved::kernel(line, line) };
-    shaped(line, calendar).unwrap_or_else(unshaped)
+    shaped(line, options).unwrap_or_else(unshaped)
 }
 
-fn shaped<'a>(line: &'a [u8], calendar: &Calendar) -> Option<Saved<'a>> {
-    let (time, since_boot, rest) = match timed(line, Some(calendar)) {
+fn shaped<'a>(line: &'a [u8], options: &ReplayOptions) -> Option<Saved<'a>> {
+    let (time, since_boot, rest) = match timed(line, Some(&options.calendar)) {
         Some((time, rest)) => (time, None, rest),
         None => seconds(line).map(|(since, rest)| (None, Some(since), rest))?,
     };
@@ -29,14 +29,16 @@ fn shaped<'a>(line: &'a [u8], calendar: &Calendar) -> Option<Saved<'a>> {
     let colon = memchr::memchr(b':', &rest[..rest.len().min(256)])?;
     let (tag, text) = (std::str::from_utf8(&rest[..colon]).ok()?, &rest[colon + 1..]);
     let text = text.strip_prefix(b" ").unwrap_or(text);
-    let kernel = tag == "kernel";
+    // Any program may call itself so; its facility is another one.
+    let is_foreign = dmesg::priority(line).0.is_some_and(|priority| priority >> 3 != 0) && !options.any_facility;
+    let kernel = tag == "kernel" && !is_foreign;
     let (own, text) = if kernel { dmesg::split_seconds(text) } else { (None, text) };
     let known = Known::Only(&KNOWN);
     Some(Saved {
         kernel,
         time,
         since_boot: own.or(since_boot),
-        fields: fields(tag, text),
+        fields: fields(tag, text, kernel),
         known,
         ..Saved::kernel(line, text)
     })
@@ -69,7 +71,7 @@ fn seconds(line: &[u8]) -> Option<(Duration, &[u8])> {
 
 /// The time and what follows it. The time is unknown without a calendar, or where the calendar has no year.
 fn timed<'a>(line: &'a [u8], calendar: Option<&Calendar>) -> Option<(Option<Timestamp>, &'a [u8])> {
-    let line = without_priority(line);
+    let (_, line) = dmesg::priority(line);
     let classic = line.get(..15).and_then(|stamp| std::str::from_utf8(stamp).ok());
     if let Some(stamp) = classic.filter(|stamp| time::is_without_year(stamp)) {
         let time = calendar.and_then(|calendar| calendar.without_year(stamp));
@@ -97,12 +99,7 @@ fn without_fraction(rest: &[u8]) -> &[u8] {
     end.map_or(rest, |end| &digits[end..])
 }
 
-fn without_priority(line: &[u8]) -> &[u8] {
-    let end = line.iter().take(5).position(|byte| *byte == b'>').filter(|_| line.starts_with(b"<"));
-    end.map_or(line, |end| &line[end + 1..])
-}
-
-fn fields(tag: &str, text: &[u8]) -> Fields {
+fn fields(tag: &str, text: &[u8], kernel: bool) -> Fields {
     let (program, pid) = tag.split_once('[').map_or((tag, None), |(name, rest)| (name, rest.strip_suffix(']')));
     let mut fields = vec![("SYSLOG_IDENTIFIER".to_owned(), program.as_bytes().to_vec())];
     for name in ["_PID", "SYSLOG_PID"] {
@@ -111,7 +108,7 @@ fn fields(tag: &str, text: &[u8]) -> Fields {
     if tag == "systemd[1]" {
         fields.extend(unit(text).map(|unit| ("UNIT".to_owned(), unit.to_vec())));
     }
-    let transport = if program == "kernel" { "kernel" } else { "syslog" };
+    let transport = if kernel { "kernel" } else { "syslog" };
     fields.push(("_TRANSPORT".to_owned(), transport.as_bytes().to_vec()));
     fields
 }
@@ -138,8 +135,9 @@ mod tests {
 
     use super::*;
 
-    fn calendar() -> Calendar {
-        Calendar { now: "2026-12-01T00:00:00Z".parse().ok(), ..Calendar::default() }
+    fn options() -> ReplayOptions {
+        let calendar = Calendar { now: "2026-12-01T00:00:00Z".parse().ok(), ..Calendar::default() };
+        ReplayOptions { calendar, ..ReplayOptions::default() }
     }
 
     #[test]
@@ -150,7 +148,7 @@ mod tests {
             "2026-11-21T02:31:05.000000+00:00 host kernel: EXT4-fs error",
             "<3>Nov 21 02:31:05 host kernel: EXT4-fs error",
         ] {
-            let saved = shaped(line.as_bytes(), &calendar()).unwrap();
+            let saved = shaped(line.as_bytes(), &options()).unwrap();
             assert_eq!((saved.kernel, &*saved.text), (true, &b"EXT4-fs error"[..]), "{line}");
             assert_eq!(saved.time.map(|time| time.to_string()).as_deref(), Some("2026-11-21T02:31:05Z"));
         }
@@ -158,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_program_is_a_field() {
-        let saved = shaped(b"Nov 21 02:31:05 host systemd[1]: Started x", &calendar()).unwrap();
+        let saved = shaped(b"Nov 21 02:31:05 host systemd[1]: Started x", &options()).unwrap();
         assert_eq!((saved.kernel, &*saved.text), (false, &b"Started x"[..]));
         assert_eq!(saved.fields.field("SYSLOG_IDENTIFIER").as_deref(), Some(&b"systemd"[..]));
         assert_eq!(saved.fields.field("_PID").as_deref(), Some(&b"1"[..]));
@@ -175,14 +173,14 @@ mod tests {
             "1795228265.123456 host kernel: EXT4-fs error",
         ];
         for line in lines {
-            let saved = shaped(line.as_bytes(), &calendar()).unwrap();
+            let saved = shaped(line.as_bytes(), &options()).unwrap();
             assert_eq!((saved.kernel, &*saved.text), (true, &b"EXT4-fs error"[..]), "{line}");
             assert_eq!(saved.time.map(Timestamp::as_second), Some(1_795_228_265), "{line}");
         }
         for line in
             ["[   12.345678] host kernel: EXT4-fs error", "[   12.345678 <    0.000012>] host kernel: EXT4-fs error"]
         {
-            let saved = shaped(line.as_bytes(), &calendar()).unwrap();
+            let saved = shaped(line.as_bytes(), &options()).unwrap();
             assert_eq!(
                 (saved.since_boot.map(|since| since.as_secs()), &*saved.text),
                 (Some(12), &b"EXT4-fs error"[..])
@@ -198,7 +196,7 @@ mod tests {
     fn a_unit_is_known_by_its_name_alone() {
         let unit = |text: &str| {
             let line = format!("Nov 21 02:31:05 host systemd[1]: {text}");
-            let saved = shaped(line.as_bytes(), &calendar()).unwrap();
+            let saved = shaped(line.as_bytes(), &options()).unwrap();
             saved.fields.field("UNIT").map(|unit| String::from_utf8_lossy(&unit).into_owned())
         };
         for text in [
@@ -212,7 +210,7 @@ mod tests {
         for text in ["Started kubelet: The Kubernetes Node Agent.", "Reached target Basic System.", "", ".service"] {
             assert_eq!(unit(text), None, "{text}");
         }
-        let other = shaped(b"Nov 21 02:31:05 host app[9]: Started kubelet.service", &calendar()).unwrap();
+        let other = shaped(b"Nov 21 02:31:05 host app[9]: Started kubelet.service", &options()).unwrap();
         assert!(other.fields.field("UNIT").is_none());
     }
 
@@ -226,7 +224,7 @@ mod tests {
             "Nov 99 02:31:05 host kernel: x",
             "\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}",
         ] {
-            assert!(!read(line.as_bytes(), &calendar()).kernel, "{line}");
+            assert!(!read(line.as_bytes(), &options()).kernel, "{line}");
         }
     }
 }

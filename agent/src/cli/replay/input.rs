@@ -20,6 +20,7 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(250);
 pub(super) struct Input {
     reader: Box<dyn Read>,
     stop: Rc<Cell<bool>>,
+    damage: Rc<Cell<Option<io::Error>>>,
 }
 
 /// A file as it lies there, maybe compressed.
@@ -58,7 +59,12 @@ impl Input {
     }
 
     fn of(raw: Box<dyn Read>) -> io::Result<Self> {
-        Ok(Self { reader: plain(raw)?, stop: Rc::default() })
+        Ok(Self { reader: plain(raw)?, stop: Rc::default(), damage: Rc::default() })
+    }
+
+    /// Why it ended before its end. What came before that was read.
+    pub(super) fn damage(&self) -> Rc<Cell<Option<io::Error>>> {
+        Rc::clone(&self.damage)
     }
 
     /// Set, the input ends with the next read.
@@ -72,7 +78,13 @@ impl Read for Input {
         if self.stop.get() {
             return Ok(0);
         }
-        self.reader.read(buffer)
+        match self.reader.read(buffer) {
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                self.damage.set(Some(error));
+                Ok(0)
+            }
+            read => read,
+        }
     }
 }
 

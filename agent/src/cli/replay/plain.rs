@@ -57,7 +57,23 @@ pub(super) fn plain(input: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
 }
 
 fn refused(what: String) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, what)
+    io::Error::new(ErrorKind::InvalidData, Refused(what))
+}
+
+/// What this module says of a file, in contrast to a decoder.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Refused(String);
+
+/// Decoders have many kinds for what they cannot decode; what the disk reports stays as it is.
+fn damaged(error: io::Error) -> io::Error {
+    let is_ours = error.get_ref().is_some_and(|inner| inner.is::<Refused>());
+    match error.kind() {
+        ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof | ErrorKind::Other if !is_ours => {
+            refused(format!("its compressed form is damaged or cut short: {error}"))
+        }
+        _ => error,
+    }
 }
 
 enum Decoder {
@@ -138,7 +154,7 @@ struct Bounded {
 
 impl Read for Bounded {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.input.read(buffer)?;
+        let count = self.input.read(buffer).map_err(damaged)?;
         self.given += count as u64;
         let limit = self.taken.get().saturating_mul(MOST_EXPANSION).max(HARMLESS_BYTES);
         if self.given > limit {

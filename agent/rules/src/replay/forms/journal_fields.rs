@@ -4,6 +4,9 @@ use serde_json::{Map, Value};
 
 use super::lines::{LINE_LIMIT_BYTES, Rewrite};
 
+/// What stands before a value of any bytes.
+const LENGTH_BYTES: usize = 8;
+
 /// What makes one line of each entry.
 pub(super) fn of(line: &[u8]) -> Option<Box<dyn Rewrite>> {
     if line.starts_with(b"__CURSOR=") {
@@ -46,8 +49,30 @@ impl Entry {
 #[derive(Default)]
 struct Export {
     entry: Entry,
-    /// Name, and what there is of length and value.
-    binary: Option<(String, Vec<u8>)>,
+    binary: Option<Binary>,
+}
+
+/// A value that has begun. Of one that is too long no more is stored than shows its length.
+struct Binary {
+    name: String,
+    /// Length and value.
+    stored: Vec<u8>,
+    seen: u64,
+}
+
+impl Binary {
+    fn add(&mut self, bytes: &[u8]) {
+        let room = (LINE_LIMIT_BYTES + LENGTH_BYTES).saturating_sub(self.stored.len());
+        self.stored.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.seen += bytes.len() as u64;
+    }
+
+    /// Once all of it was seen its bytes, unless they are too many.
+    fn value(&self) -> Option<Option<&[u8]>> {
+        let length = u64::from_le_bytes(*self.stored.first_chunk()?);
+        let end = length.saturating_add(LENGTH_BYTES as u64);
+        (self.seen >= end).then(|| self.stored.get(LENGTH_BYTES..usize::try_from(end).ok()?))
+    }
 }
 
 impl Rewrite for Export {
@@ -58,22 +83,37 @@ impl Rewrite for Export {
     }
 
     fn line(&mut self, line: &[u8], _out: &mut Vec<u8>) {
-        if let Some((name, mut bytes)) = self.binary.take() {
-            bytes.extend_from_slice(line);
-            let length = bytes.first_chunk::<8>().map(|length| u64::from_le_bytes(*length));
-            let length = length.map(|length| usize::try_from(length).unwrap_or(usize::MAX));
-            match length {
-                Some(length) if length > LINE_LIMIT_BYTES => {}
-                Some(length) if bytes.len() >= length + 8 => self.entry.add(&name, &bytes[8..8 + length]),
-                _ => {
-                    bytes.push(b'\n');
-                    self.binary = Some((name, bytes));
+        if let Some(mut binary) = self.binary.take() {
+            binary.add(line);
+            match binary.value() {
+                Some(value) => value.into_iter().for_each(|value| self.entry.add(&binary.name, value)),
+                None => {
+                    binary.add(b"\n");
+                    self.binary = Some(binary);
                 }
             }
         } else if let Some(equals) = memchr::memchr(b'=', line) {
             self.entry.add(&String::from_utf8_lossy(&line[..equals]), &line[equals + 1..]);
         } else if !line.is_empty() && line.iter().all(|byte| matches!(byte, b'A'..=b'Z' | b'0'..=b'9' | b'_')) {
-            self.binary = Some((String::from_utf8_lossy(line).into_owned(), Vec::new()));
+            let name = String::from_utf8_lossy(line).into_owned();
+            self.binary = Some(Binary { name, stored: Vec::new(), seen: 0 });
+        }
+    }
+
+    fn is_raw(&self) -> bool {
+        self.binary.is_some()
+    }
+
+    /// The newline of the line that was too long counts already.
+    fn skipped(&mut self, bytes: usize) {
+        let Some(binary) = &mut self.binary else { return };
+        binary.seen += bytes as u64 - 1;
+        // The last newline is behind the value.
+        binary.seen -= 1;
+        if binary.value().is_some() {
+            self.binary = None;
+        } else {
+            binary.seen += 1;
         }
     }
 

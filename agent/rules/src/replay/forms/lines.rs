@@ -5,6 +5,9 @@ use std::io::{self, BufRead, BufReader, Read};
 /// A longer line is cut here, as the replay cuts it.
 pub(super) const LINE_LIMIT_BYTES: usize = 2 << 20;
 
+/// So much is answered at once, if it is there.
+const ANSWER_BYTES: usize = 64 << 10;
+
 /// What a wrapping makes of a line.
 pub(super) trait Rewrite {
     /// Adds to the line before what is known to be complete now that `next` is seen.
@@ -14,6 +17,16 @@ pub(super) trait Rewrite {
 
     /// Adds what `line` holds; nothing, if it is but a part of a record.
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>);
+
+    /// Whether the next line is part of a value of any bytes, where a carriage return is one of them.
+    fn is_raw(&self) -> bool {
+        false
+    }
+
+    /// So many bytes of the line before were passed over, its newline among them: it was too long.
+    fn skipped(&mut self, bytes: usize) {
+        let _ = bytes;
+    }
 
     /// Adds to the last line what is left.
     fn end(&mut self, out: &mut Vec<u8>) {
@@ -57,16 +70,33 @@ impl<R: Read> Lines<R> {
             self.ended = true;
             return Ok(());
         }
+        let mut skipped = 0;
         let has_newline = match self.line.pop_if(|byte| *byte == b'\n') {
             Some(_) => true,
-            None => self.line.len() == LINE_LIMIT_BYTES && self.input.skip_until(b'\n')? > 0,
+            None if self.line.len() < LINE_LIMIT_BYTES => false,
+            None => {
+                skipped = self.input.skip_until(b'\n')?;
+                skipped > 0
+            }
         };
-        let line = self.line.strip_suffix(b"\r").unwrap_or(&self.line);
+        let bare = self.line.strip_suffix(b"\r").filter(|_| !self.rewrite.is_raw());
+        let line = bare.unwrap_or(&self.line);
         self.rewrite.complete(line, &mut self.out);
         if std::mem::replace(&mut self.held_newline, has_newline) {
             self.out.push(b'\n');
         }
         self.rewrite.line(line, &mut self.out);
+        if skipped > 0 {
+            self.rewrite.skipped(skipped);
+        }
+        Ok(())
+    }
+
+    /// Lines that have come already, some at once: each answer costs the replay a look at what it keeps.
+    fn more_lines(&mut self) -> io::Result<()> {
+        while !self.ended && self.out.len() < ANSWER_BYTES && memchr::memchr(b'\n', self.input.buffer()).is_some() {
+            self.next_line()?;
+        }
         Ok(())
     }
 
@@ -83,6 +113,7 @@ impl<R: Read> Read for Lines<R> {
             self.out.clear();
             self.given = 0;
             self.next_line()?;
+            self.more_lines()?;
         }
         let count = buffer.len().min(self.out.len() - self.given);
         buffer[..count].copy_from_slice(&self.out[self.given..self.given + count]);

@@ -12,10 +12,10 @@ pub(super) fn is_one(line: &[u8]) -> bool {
 
 impl Rewrite for Rfc5424 {
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
-        let Some(Parts { time, host, program, pid, text }) = parts(line) else {
+        let Some(Parts { priority, time, host, program, pid, text }) = parts(line) else {
             return out.extend_from_slice(line);
         };
-        out.extend_from_slice(&[time, b" ", host, b" ", program].concat());
+        out.extend_from_slice(&[priority, time, b" ", host, b" ", program].concat());
         if pid != b"-" && program != b"kernel" {
             out.extend_from_slice(&[b"[", pid, b"]"].concat());
         }
@@ -25,6 +25,8 @@ impl Rewrite for Rfc5424 {
 }
 
 struct Parts<'a> {
+    /// With its brackets.
+    priority: &'a [u8],
     time: &'a [u8],
     host: &'a [u8],
     program: &'a [u8],
@@ -39,7 +41,14 @@ fn parts(line: &[u8]) -> Option<Parts<'_>> {
     let (_message_id, rest) = (words.next()?, words.next()?);
     rfc3339(std::str::from_utf8(time).ok()?)?;
     let text = after_data(rest)?;
-    Some(Parts { time, host, program, pid, text: text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text) })
+    Some(Parts {
+        priority: &line[..=end],
+        time,
+        host,
+        program,
+        pid,
+        text: text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text),
+    })
 }
 
 /// What follows the structured data: `-`, or elements in brackets whose values may hold escaped ones.

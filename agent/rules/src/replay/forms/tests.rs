@@ -7,27 +7,27 @@ use crate::{
     testing::*,
 };
 
-const TEXT: &str = "EXT4-fs error (device sda1): bad block";
+pub(super) const TEXT: &str = "EXT4-fs error (device sda1): bad block";
 
-fn rules() -> Vec<Rule> {
+pub(super) fn rules() -> Vec<Rule> {
     vec![lasting(rule("Ext4Error", r"^EXT4-fs error \(device (?P<subject>[^)]+)\)"), "DiskUnhealthy")]
 }
 
-fn found(log: &[u8]) -> Vec<ReplayFinding> {
+pub(super) fn found(log: &[u8]) -> Vec<ReplayFinding> {
     let mut findings = Vec::new();
     Replay::new(set_of(rules()), Format::Auto).run(log, |finding| findings.push(finding.clone())).unwrap();
     findings
 }
 
 /// The number and the message of the one line that is found.
-fn one(log: impl AsRef<[u8]>) -> (u64, String) {
+pub(super) fn one(log: impl AsRef<[u8]>) -> (u64, String) {
     let log = log.as_ref();
     let findings = found(log);
     assert_eq!(findings.len(), 1, "{}: {findings:?}", String::from_utf8_lossy(log));
     (findings[0].line, findings[0].message.clone())
 }
 
-fn is_found_at(number: u64, log: impl AsRef<[u8]>) {
+pub(super) fn is_found_at(number: u64, log: impl AsRef<[u8]>) {
     assert_eq!(one(log), (number, TEXT.to_owned()));
 }
 

@@ -148,3 +148,25 @@ fn more_than_are_held_at_once_are_shown_and_do_not_end() {
     let over = found.iter().filter(|one| one.kind == ReplayKind::Clear).count();
     assert_eq!((found.len() - over, over), (70_000, 65_536));
 }
+
+/// As syslog with the kernel's seconds does.
+#[test]
+fn the_journal_names_its_boots() {
+    let entry = |boot: char, text: &str| {
+        let id = boot.to_string().repeat(32);
+        format!(
+            "{{\"_BOOT_ID\":\"{id}\",\"__REALTIME_TIMESTAMP\":\"1\",\"_TRANSPORT\":\"kernel\",\"MESSAGE\":\"{text}\"}}\n"
+        )
+    };
+    let rules = || {
+        let mut rule = hour();
+        rule.clears.patterns = vec![r"^EXT4-fs \((?P<subject>[^)]+)\): mounted".to_owned()];
+        vec![rule]
+    };
+    let healthy = "EXT4-fs (sda1): mounted";
+    let (one, other) = (entry('a', SDA), entry('b', healthy));
+    assert_eq!(ends(rules(), &format!("{one}{}", entry('a', healthy))), [1, -2]);
+    assert_eq!(ends(rules(), &format!("{one}{other}")), [1]);
+    // Of two machines each has its own.
+    assert_eq!(ends(rules(), &format!("{}{one}{}{}", entry('b', "x"), entry('b', "x"), entry('a', healthy))), [2, -4]);
+}
