@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{AccessFlags, access};
 use nodewell_checks::repair::RepairSettings;
 use nodewell_model::{ConditionSpec, Name};
-use nodewell_rules::{LoadPlan, RulesFrom, plugin::PluginMonitor};
+use nodewell_rules::{LoadPlan, Prose, RulesFrom, plugin::PluginMonitor, shipped};
 use nodewell_settings::{
     DeTable, Diagnostic, Set, Table,
     files::{config_files, config_text},
@@ -47,8 +47,6 @@ mod tables;
 pub const DEFAULT_CONFIG: &str = "/etc/nodewell/nodewell.toml";
 /// Where the package stores state.
 pub const STATE_DIR: &str = "/var/lib/nodewell";
-/// Where the package installs the rules. Without that folder the built-in copy of the same rules is used.
-const INSTALLED_RULES: &str = "/usr/share/nodewell/rules";
 
 /// The configuration.
 #[derive(Debug, Clone, PartialEq)]
@@ -221,6 +219,7 @@ impl Config {
         };
         LoadPlan {
             rules,
+            prose: Prose::Whole,
             overrides,
             npd: self.npd_config.clone(),
             monitors_dir: Some(self.monitors_dir.clone()),
@@ -237,15 +236,10 @@ impl Config {
     }
 }
 
+/// Without the folder of the packages the built-in copy of the same rules is used.
 fn shipped_rules() -> RulesFrom {
-    let installed = Path::new(INSTALLED_RULES);
+    let installed = Path::new(shipped::INSTALLED);
     if installed.is_dir() { RulesFrom::Dirs(vec![installed.to_owned()]) } else { RulesFrom::BuiltIn }
-}
-
-/// Whether a rule file came with the program.
-#[must_use]
-pub fn is_shipped(rule_file: &Path) -> bool {
-    rule_file.starts_with(INSTALLED_RULES) || rule_file.starts_with(nodewell_rules::shipped::FOLDER)
 }
 
 /// What the service manager has made for us (`StateDirectory=`), or what an earlier installation has left.

@@ -7,7 +7,7 @@ mod state;
 use std::{io, os::fd::OwnedFd, rc::Rc, sync::Arc, time::Duration};
 
 use nodewell_model::{ConditionSpec, Row};
-use nodewell_rules::{Diagnostic, Loaded, RuleSet, check_examples_where, load, shipped};
+use nodewell_rules::{Diagnostic, LoadPlan, Loaded, Prose, RuleSet, check_examples_where, load, shipped};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::{Mutex, mpsc, oneshot, watch},
@@ -16,7 +16,7 @@ use tokio::{
 
 use crate::{
     check_process::{Children, Group},
-    config::{self, CheckProcesses, Config, Flags},
+    config::{CheckProcesses, Config, Flags},
     detectors::{
         pod_names::{KnownPodNames, PodNamesFile},
         proof::{HostRoots, Prover},
@@ -99,13 +99,14 @@ struct Ends {
 /// The rules that `config` names, if they are good as a whole, do what their examples show, and know what its grants
 /// name.
 pub fn load_rules(config: &Config) -> Result<RuleSet, Vec<Diagnostic>> {
-    let Loaded { mut set, mut diagnostics, .. } = load(&config.load_plan());
+    let plan = LoadPlan { prose: Prose::SkimShipped, ..config.load_plan() };
+    let Loaded { mut set, mut diagnostics, .. } = load(&plan);
     let own = shipped::own_conditions().into_iter();
     let missing: Vec<_> = own.filter(|own| set.conditions.iter().all(|spec| spec.condition != own.condition)).collect();
     set.conditions.extend(missing);
     // Rules with an error are not in the set. The examples of all others run, so that every error is reported at once.
     // The examples of the shipped rules ran before they were shipped.
-    diagnostics.extend(check_examples_where(&set, |rule| !config::is_shipped(&rule.location.file)));
+    diagnostics.extend(check_examples_where(&set, |rule| !shipped::is_shipped(&rule.location.file)));
     if diagnostics.is_empty() {
         diagnostics.extend(config.grants_beyond(&set.conditions));
     }

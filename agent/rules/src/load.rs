@@ -6,6 +6,7 @@ mod files;
 mod join;
 mod monitors;
 mod plugins;
+mod skim;
 mod statistics;
 #[cfg(test)]
 mod tests;
@@ -19,11 +20,13 @@ use nodewell_faults::Tables;
 
 use crate::{Diagnostic, Note, RuleSet, draft::Draft, native, npd, shipped};
 use files::{Format, RuleFile};
+use skim::skim;
 
 /// Which rule files to read.
 #[derive(Debug, Clone, Default)]
 pub struct LoadPlan {
     pub rules: RulesFrom,
+    pub prose: Prose,
     /// `/etc/nodewell/rules.d`: a file here masks the one of the same name in `rules`; others are added. It need not
     /// exist.
     pub overrides: Option<PathBuf>,
@@ -43,6 +46,16 @@ pub enum RulesFrom {
     BuiltIn,
     /// Every `*.toml` (and `*.json`) of these directories, instead of the embedded ones.
     Dirs(Vec<PathBuf>),
+}
+
+/// Which explanations and examples are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Prose {
+    /// All of them.
+    #[default]
+    Whole,
+    /// Of the files that we ship, which were proved before, one example of each rule. What others wrote is read whole.
+    SkimShipped,
 }
 
 /// What came of loading. With errors `set` holds the rest, which is good for `check` but not for running.
@@ -74,7 +87,7 @@ pub fn load(plan: &LoadPlan) -> Loaded {
     if found.is_empty() && diagnostics.is_empty() {
         diagnostics.extend(empty(&plan.rules));
     }
-    let mut loaded = join::join(read_all(found), &[]);
+    let mut loaded = join::join(read_all(found, plan.prose), &[]);
     loaded.set.tables = plan.xids.as_deref().and_then(|path| read_tables(path, &mut diagnostics));
     loaded.diagnostics.splice(0..0, diagnostics);
     loaded
@@ -98,11 +111,11 @@ pub fn load_path(path: &Path) -> Loaded {
     } else {
         vec![RuleFile::on_disk(path, Format::of(path).unwrap_or(Format::Native))]
     };
-    let known: Vec<_> = read_all(base_files(&RulesFrom::BuiltIn, &mut diagnostics))
+    let known: Vec<_> = read_all(base_files(&RulesFrom::BuiltIn, &mut diagnostics), Prose::SkimShipped)
         .into_iter()
         .flat_map(|draft| draft.conditions.into_iter().map(|condition| condition.spec))
         .collect();
-    let mut loaded = join::join(read_all(found), &known);
+    let mut loaded = join::join(read_all(found, Prose::Whole), &known);
     loaded.diagnostics.splice(0..0, diagnostics);
     loaded
 }
@@ -132,7 +145,7 @@ fn empty(rules: &RulesFrom) -> Vec<Diagnostic> {
 }
 
 /// Drafts of all files, each file once, native ones first.
-fn read_all(found: Vec<RuleFile>) -> Vec<Draft> {
+fn read_all(found: Vec<RuleFile>, prose: Prose) -> Vec<Draft> {
     let mut seen: Vec<(PathBuf, PathBuf)> = Vec::new();
     let mut drafts = Vec::with_capacity(found.len());
     for file in found {
@@ -140,7 +153,7 @@ fn read_all(found: Vec<RuleFile>) -> Vec<Draft> {
         match seen.iter().find(|(known, _)| *known == real) {
             Some((_, first)) => drafts.push(read_before(&file, first)),
             None => {
-                drafts.push(read(&file));
+                drafts.push(read(&file, prose));
                 seen.push((real, file.path));
             }
         }
@@ -149,9 +162,10 @@ fn read_all(found: Vec<RuleFile>) -> Vec<Draft> {
     drafts
 }
 
-fn read(file: &RuleFile) -> Draft {
+fn read(file: &RuleFile, prose: Prose) -> Draft {
     match file.text() {
         Err(diagnostic) => Draft { diagnostics: vec![diagnostic], ..Draft::default() },
+        Ok(text) if prose == Prose::SkimShipped && shipped::is_shipped(&file.path) => read_text(file, &skim(&text)),
         Ok(text) => read_text(file, &text),
     }
 }

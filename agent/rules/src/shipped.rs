@@ -6,6 +6,8 @@ use nodewell_model::ConditionSpec;
 
 /// The folder that embedded files are shown in, where their errors and rules are named.
 pub const FOLDER: &str = "built-in";
+/// Where the packages put them.
+pub const INSTALLED: &str = "/usr/share/nodewell/rules";
 /// The file that declares what the agent reports of itself.
 const OWN: &str = "agent.toml";
 
@@ -49,6 +51,12 @@ pub const FILES: &[ShippedFile] = shipped![
     "storage.toml",
     "volumes.toml",
 ];
+
+/// Whether a rule file came with the program.
+#[must_use]
+pub fn is_shipped(rule_file: &Path) -> bool {
+    rule_file.starts_with(INSTALLED) || rule_file.starts_with(FOLDER)
+}
 
 /// The conditions that monitors of hardware, checks and repairs raise without any rule.
 const WITHOUT_RULES: &[&str] = &[
