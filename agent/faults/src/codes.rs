@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use self::entry::Entry;
 pub(crate) use self::overrides::Overrides;
 pub use self::{entry::TextError, overrides::OverrideError};
-use crate::Branch;
+use crate::{Branch, sxid};
 
 /// One table.
 #[derive(Debug, Clone)]
@@ -84,6 +84,15 @@ impl Meaning {
         Self { severity: if fatal.operators.severity { fatal.severity } else { severity }, ..fatal }.acting(action)
     }
 
+    /// The same, for a line of which nothing comes.
+    #[must_use]
+    pub(crate) fn harmless(mut self) -> Self {
+        if !self.operators.severity {
+            self.severity = Severity::Info;
+        }
+        self.acting(Action::None)
+    }
+
     /// The same with another action, unless an operator has named one.
     pub(crate) fn acting(mut self, action: Action) -> Self {
         if !self.operators.action {
@@ -106,13 +115,6 @@ impl Meaning {
     pub fn wants_reset(&self) -> bool {
         let held = self.condition.is_some() && self.action == Action::ResetGpu;
         held || self.fatal.as_ref().is_some_and(|fatal| fatal.action == Action::ResetGpu)
-    }
-
-    /// A code that no table has, on a switch whose driver calls it fatal.
-    pub(crate) fn fatal_by_line_alone(mut self) -> Self {
-        self.condition = Some(Name::fixed("GpuFabricUnhealthy"));
-        (self.severity, self.action) = (Severity::Critical, Action::ResetGpu);
-        self
     }
 }
 
@@ -160,7 +162,12 @@ impl Codes {
             // NVSentinel takes it for fatal: a driver's new code would drain a fleet on the day of its upgrade.
             severity: Severity::Warn,
             action: Action::Watch,
-            fatal: None,
+            // What the driver of a switch calls fatal is not passed over. An Xid's line has no such word.
+            fatal: (self.prefix == sxid::PREFIX).then(|| LineVerdict {
+                condition: Some(Name::fixed("GpuFabricUnhealthy")),
+                severity: Severity::Critical,
+                action: Action::ResetGpu,
+            }),
             nonfatal: None,
             meaning: "A code that the table does not have: the driver is newer than it. Look it up with the vendor."
                 .into(),

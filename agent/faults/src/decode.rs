@@ -151,9 +151,12 @@ fn linked(meaning: Meaning, line: &xid::Line<'_>, branch: Option<Branch>) -> Mea
     let Some(report) = line.nvlink5() else { return meaning };
     let by_line = meaning.fatal.is_some();
     let meaning = meaning.with_fatal(report.is_fatal);
-    let known = nvlink5::look_up(line.code, &report, branch).and_then(nvlink5::CatalogueEntry::action);
+    let Some(entry) = nvlink5::look_up(line.code, &report, branch).filter(|_| by_line) else { return meaning };
+    if !report.is_fatal && entry.is_harmless() {
+        return meaning.harmless();
+    }
     // A reset that the catalogue asks for where the line reports no loss would drain for nothing.
-    match known.filter(|action| by_line && (report.is_fatal || *action != Action::ResetGpu)) {
+    match entry.action().filter(|action| report.is_fatal || *action != Action::ResetGpu) {
         Some(action) => meaning.acting(action),
         None => meaning,
     }

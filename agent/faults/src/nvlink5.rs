@@ -84,6 +84,12 @@ impl Unit {
 }
 
 impl CatalogueEntry {
+    /// Nothing is to be done at once.
+    #[must_use]
+    pub fn is_harmless(&self) -> bool {
+        !self.fatal && self.now == "IGNORE"
+    }
+
     /// What to do, where the catalogue or we know better than the Xid's own entry.
     #[must_use]
     pub fn action(&self) -> Option<Action> {

@@ -38,8 +38,6 @@ impl Table {
     pub fn classify(&self, code: u32, is_fatal: Option<bool>) -> Meaning {
         let meaning = self.0.classify(code, None);
         match is_fatal {
-            // A code that is unknown, and that the driver calls fatal, is not passed over.
-            Some(true) if !self.0.has(code) => meaning.fatal_by_line_alone(),
             Some(is_fatal) => meaning.with_fatal(is_fatal),
             None => meaning,
         }

@@ -79,6 +79,9 @@ fn nvlink_5_is_as_bad_as_its_line_reports() {
     let nonfatal =
         only("NVRM: Xid (PCI:0019:01:00): 145, RLW_SRC_TRACK Nonfatal XC1 i0 Link 12 (0x040988e2 0x00000008 0x0)");
     assert_eq!(reported(&nonfatal), ("GpuXid145NvlinkRlw", None, Severity::Warn, Action::Watch, "0019:01:00.0"));
+    // The catalogue has nothing to be done about it at once.
+    let saw = only("NVRM: Xid (PCI:0000:01:00): 144, SAW_MVB Nonfatal XC0 i0 Link 0 (0x00000001 0x00000008 0x0)");
+    assert_eq!(reported(&saw), ("GpuXid144NvlinkSaw", None, Severity::Info, Action::None, "0000:01:00.0"));
     let cartridge = only("NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 09 (0x004525c6 0x0 0x0)");
     let inspect = ("GpuXid149NvlinkNetir", FABRIC, Severity::Critical, Action::InspectHardware, "0018:01:00.0");
     assert_eq!(reported(&cartridge), inspect);
