@@ -134,21 +134,9 @@ fn cordoning(input: &FenceInput<'_>) -> Next {
 
 /// The record's own uncordon takes the annotation of its cordon with it, whether its end was heard of or not; `kubectl uncordon`
 /// leaves it.
-pub(super) fn uncordoned_by_other(input: &FenceInput<'_>) -> bool {
+fn uncordoned_by_other(input: &FenceInput<'_>) -> bool {
     let is_left = |node: &Node| !node.unschedulable && has_own_cordon_annotation(input, node);
     input.fence.status.own_changes.cordon && own_node(input).is_some_and(is_left)
-}
-
-/// What isolated the node was taken back when it was well, and it is not well any more: whatever follows would be done to a node
-/// that takes new pods. Once its power was cut, or it was reaped, the next step is another try and does not need that.
-fn is_open_again(input: &FenceInput<'_>) -> bool {
-    let taken = input.fence.spec.steps.get(..=input.fence.status.policy_step).unwrap_or_default();
-    let Some(node) = own_node(input).filter(|_| !steps::are_irreversible(taken)) else { return false };
-    let ours = &input.fence.status.own_changes.taints;
-    let is_cordoned = node.unschedulable || uncordoned_by_other(input);
-    let is_gone = |taint: &Taint| !has(&node.taints, taint) && !has(ours, taint);
-    let taints = taken.iter().filter_map(|step| step.taint.as_ref()).map(steps::taint);
-    taken.iter().any(|step| step.cordon.is_some()) && !is_cordoned || taints.into_iter().any(|taint| is_gone(&taint))
 }
 
 fn isolation_blockers(input: &FenceInput<'_>) -> Vec<Blocker> {
@@ -202,17 +190,17 @@ pub(super) fn waiting(input: &FenceInput<'_>) -> Next {
     match blockers.is_empty() {
         false => wait(input, blockers.into_iter().chain(left_pods.map(|left| left.blocker)).collect(), None),
         true if left_pods.is_some() => drain_again::begin_again(input),
-        true if is_open_again(input) => fresh_round(Draft::of(input)),
         true if is_last => begin_again(input),
         true => enter_step(input, status.policy_step + 1, Draft::of(input), "FencePhase/unhealthy"),
     }
 }
 
-/// Steps that cut the power are begun again, a few times: it did not help for long, or the machine was off already, or the node
-/// was well before its power was cut.
+/// Steps that cut the power are begun again, a few times: it did not help for long, or the machine was off already. A machine that
+/// was reaped is another one by now, or none.
 fn begin_again(input: &FenceInput<'_>) -> Next {
     let status = &input.fence.status;
-    if !steps::cuts_power(input.fence) {
+    let is_reaped = matches!(steps::current(input.fence), Some(Ok(PolicyStep::Reap { .. })));
+    if is_reaped || !steps::cuts_power(input.fence) {
         return wait(input, vec![Blocker::plain("StepsExhausted")], None);
     }
     if status.step_rounds >= STEP_ROUNDS {

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use super::{
     FenceInput, Next,
-    begin::{back_off, enter_step, policy_blockers, step_done, uncordoned_by_other},
+    begin::{back_off, enter_step, policy_blockers, step_done},
     blockers::wait,
     drain_again,
+    interrupt::own_node,
     record::{Draft, perform},
     steps::{self, PolicyStep},
 };
@@ -56,7 +57,8 @@ pub(super) fn draining(input: &FenceInput<'_>) -> Next {
 fn uncordoned(input: &FenceInput<'_>) -> Option<Blocker> {
     let status = &input.fence.status;
     let waits = status.drain_begun_at.is_none() && !drain_again::is_known_dead(input);
-    (uncordoned_by_other(input) && waits).then(|| Blocker::plain("NotCordoned/uncordoned"))
+    let is_open = status.own_changes.cordon && own_node(input).is_some_and(|node| !node.unschedulable);
+    (is_open && waits).then(|| Blocker::plain("NotCordoned/uncordoned"))
 }
 
 /// Not done, whatever it evicted before.

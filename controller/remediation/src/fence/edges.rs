@@ -19,7 +19,7 @@ pub const EDGES: &[(Phase, &[Phase])] = &[
     (PoweringOn, &[AwaitReady, InDoubt, Recovering, Quarantined]),
     (AwaitReady, &[Recovering, PoweringOn, Failed, Isolating, Draining, AwaitGuards, Closed, Quarantined]),
     (Reaping, &[Waiting, AwaitGuards, InDoubt, Closed]),
-    (Recovering, &[PoweringOn, Waiting, Closed, Quarantined]),
+    (Recovering, &[Pending, PoweringOn, Waiting, Closed, Quarantined]),
     (InDoubt, &[AwaitGuards, OffConfirmed, PoweringOn, AwaitReady, Failed, Recovering, Closed, Quarantined]),
     (Failed, &[AwaitGuards, Isolating, Draining, Recovering, Closed, Quarantined]),
     (Quarantined, &[InDoubt, Recovering, Closed]),

@@ -4,6 +4,7 @@
 use super::{
     FenceInput, Next,
     blockers::wait,
+    levels,
     record::Draft,
     release::is_read_on,
     steps::{self, PolicyStep},
@@ -15,6 +16,7 @@ use crate::{
         policy::OffUntil,
     },
     message::Message,
+    snapshot::PowerState,
 };
 
 /// The schema of a record takes no longer value.
@@ -103,7 +105,10 @@ pub(super) fn given_back(input: &FenceInput<'_>) -> Option<Next> {
     }
     let by = input.fence.metadata.asked_by();
     let draft = Draft::of(input).give_back(&asked);
-    Some(match is_read_on(input) && input.fence.status.phase == Phase::PodsReleased {
+    // It may have been turned on, and off again, while it was left off.
+    let newest = input.gathered.power.iter().rev().find(|reading| levels::counts(input, reading));
+    let is_on = newest.is_some_and(|reading| reading.state == PowerState::On);
+    Some(match is_on && input.fence.status.phase == Phase::PodsReleased {
         true => draft.enter(Phase::AwaitReady, Message::of("FenceAwaitReady/released", &[("by", &by)])).save(),
         false => draft.enter(Phase::PoweringOn, Message::of("FencePoweringOn/released", &[("by", &by)])).save(),
     })

@@ -3,8 +3,9 @@
 
 use super::{
     FenceInput, Next, PredicateState, attached,
-    begin::back_off,
+    begin::{back_off, fresh_round},
     blockers::{self, wait, wait_until},
+    drain_again,
     interrupt::{booted_anew, healthy_delay, is_healthy, own_node},
     levels::methods_unread,
     record::{Draft, perform},
@@ -15,7 +16,7 @@ use crate::{
     action::{Action, EventDraft, ReversibleOp},
     api::{
         CORDONED_BY, OUT_OF_SERVICE, OUT_OF_SERVICE_BY, STORAGE_RELEASED,
-        fence::{Blocker, Phase},
+        fence::{Blocker, NodeFence, Phase},
     },
     facts::{Node, Taint},
     guard::reason::{ABORTED, ATTACHMENTS_LEFT, ATTACHMENTS_UNKNOWN, AWAITING_READY},
@@ -104,11 +105,23 @@ fn still_unhealthy(input: &FenceInput<'_>) -> Option<Next> {
                 status.off = None;
                 status.out_of_service = false;
             });
+            if was_well(input.fence) {
+                return Some(fresh_round(draft));
+            }
             draft.enter(Phase::Waiting, Message::plain("FenceWaiting/unhealthy")).save()
         }
         PredicateState::No { since } => wait_until(input, since.plus(healthy_delay(input))),
         PredicateState::Unknown => wait(input, vec![Blocker::plain("PredicateError/record")], None),
     })
+}
+
+/// It was well before anything irreversible was done: what isolated it may be taken back already, and a drain, a reboot or a reap
+/// needs that first. As if its record had been closed, and another one opened.
+fn was_well(fence: &NodeFence) -> bool {
+    let status = &fence.status;
+    let is_released =
+        status.out_of_service || status.own_changes.taints.iter().any(|taint| taint.key == OUT_OF_SERVICE);
+    !drain_again::is_ordered(status) && !is_released && status.cycles.is_empty() && status.released_at.is_none()
 }
 
 /// Methods of the recovery step, if those of the isolation step were run.

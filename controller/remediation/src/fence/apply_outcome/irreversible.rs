@@ -68,7 +68,11 @@ pub(super) fn released(mut draft: Draft, outcome: &Outcome) -> Draft {
             let draft = succeeded(draft);
             match left_off {
                 true => draft.note(Message::of("Released", &[("count", count)])),
-                false => draft.enter(Phase::PoweringOn, Message::of("FencePoweringOn", &[("count", count)])),
+                // Aborted while its pods were released, maybe at the limit of its power cycles.
+                false => {
+                    let message = Message::of("FencePoweringOn", &[("count", count)]);
+                    draft.count_left_off().enter(Phase::PoweringOn, message)
+                }
             }
         }
         // Certainly the Node was not tainted: Off is read again, and everything is asked again.

@@ -219,6 +219,20 @@ fn what_another_level_reads_does_not_keep_a_released_machine_off() {
     assert_eq!(fence.status.phase, Phase::PoweringOn);
 }
 
+/// It was turned on, and off again, and no one but the person who releases it turns it on now.
+#[test]
+fn a_machine_that_was_on_for_a_while_is_turned_on_when_it_is_released() {
+    let mut fixture = left_off();
+    for on in [true, false] {
+        fixture.turn(on);
+        run(&mut fixture, 20, |_| false);
+    }
+    assert_eq!((fixture.phase(), fixture.powered), (Phase::PodsReleased, false));
+    release(&mut fixture, "1");
+    run(&mut fixture, 60, at(Phase::AwaitReady));
+    assert!(fixture.powered);
+}
+
 /// An abort turns on what this record turned off at the limit: a cycle.
 #[test]
 fn an_abort_of_a_machine_that_was_turned_off_at_the_limit_is_a_cycle() {

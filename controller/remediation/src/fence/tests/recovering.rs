@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::{
     fixture::Fixture,
     parts::{plan, steps},
@@ -10,7 +12,7 @@ use crate::{
     action::{Action, Op, ReversibleOp},
     api::{
         REMEDIATION_TAINT, STORAGE_RELEASED,
-        fence::{Blocker, Phase},
+        fence::{Blocker, DrainReport, NodeFenceStatus, Phase},
     },
     facts::{ConditionStatus, Effect, Taint},
     fence::{Next, PredicateState, out_of_service},
@@ -90,7 +92,7 @@ fn a_node_is_given_back_when_its_policy_asks_for_nothing_for_long_enough() {
     fixture.fence.status.own_changes.cordon = true;
     assert_eq!(performed(&fixture), Some(ReversibleOp::Uncordon));
     fixture.predicate = PredicateState::Yes;
-    assert_eq!((performed(&fixture), phase(&fixture)), (None, Phase::Waiting));
+    assert_eq!((performed(&fixture), phase(&fixture)), (None, Phase::Pending));
     fixture.predicate = PredicateState::No { since: fixture.now.moment };
     let until = fixture.now.moment.plus(Duration::from_secs(30));
     assert_eq!(fixture.next(), Next::Wait { until: Some(until), blockers: Vec::new() });
@@ -179,6 +181,46 @@ fn steps_that_cut_no_power_are_not_begun_again() {
             assert_eq!(blocked_by(&fixture), [expected], "{kinds:?} {cycles}");
         }
     }
+}
+
+/// What isolated it may be taken back by then: no drain, reboot or reap of a node that takes new pods.
+#[test]
+fn a_node_that_was_well_and_is_ill_again_begins_with_the_first_step_unless_its_power_was_cut() {
+    type Past = fn(&mut NodeFenceStatus);
+    let pasts: [(Past, bool); 6] = [
+        (|_| {}, true),
+        (|status| status.drain = Some(DrainReport { done: true, refused_evictions: Vec::new(), left: 0 }), true),
+        (|status| status.cycles = vec![Timestamp::UNIX_EPOCH], false),
+        (|status| status.released_at = Some(Timestamp::UNIX_EPOCH), false),
+        (|status| status.ordered_off = true, false),
+        (|status| status.cycle_begun = true, false),
+    ];
+    for (past, begins) in pasts {
+        for kinds in [&["cordon", "drain", "power", "reap"][..], &["cordon", "drain"], &["cordon", "drain", "reap"]] {
+            let mut fixture = well();
+            fixture.fence.spec.steps = steps(kinds);
+            fixture.predicate = PredicateState::Yes;
+            let status = &mut fixture.fence.status;
+            (status.phase, status.policy_step) = (Phase::Recovering, 1);
+            past(status);
+            let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!("{:?}", fixture.next()) };
+            let expected = if begins { (Phase::Pending, 0, true) } else { (Phase::Waiting, 1, false) };
+            let shown = (fence.status.phase, fence.status.policy_step, fence.status.drain.is_none() && begins);
+            assert_eq!(shown, expected, "{kinds:?}: {:?}", fixture.fence.status);
+        }
+    }
+}
+
+/// The provider has it by now, whatever its BMC would obey.
+#[test]
+fn a_machine_that_was_reaped_gets_no_order() {
+    let mut fixture = well();
+    fixture.fence.spec.steps = steps(&["cordon", "power", "reap"]);
+    fixture.predicate = PredicateState::Yes;
+    let status = &mut fixture.fence.status;
+    (status.phase, status.policy_step, status.cycles) = (Phase::Waiting, 2, vec![Timestamp::UNIX_EPOCH]);
+    fixture.now.moment = fixture.now.moment.plus(Duration::from_secs(300));
+    assert_eq!(blocked_by(&fixture), ["StepsExhausted"]);
 }
 
 /// Whichever client wrote the record: with that taint Kubernetes deletes the pods of a node that may live.
