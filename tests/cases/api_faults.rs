@@ -59,7 +59,9 @@ fn retry_after_is_respected(cluster: &Cluster) {
     cluster.as_double().fail_next(1, Fault::Status { code: 429, retry_after: Some(2) });
     let _agent = plan.start();
     wait_published(cluster, "busy", "KernelUnhealthy", "False");
-    let requests = cluster.as_double().requests();
+    // What is published is logged a moment later.
+    let answered = || Some(cluster.as_double().requests()).filter(|all| all.iter().any(|request| request.code == 200));
+    let requests = until("the answer is logged", answered);
     let (refused, taken) = (&requests[0], requests.iter().find(|request| request.code == 200).unwrap());
     assert_eq!(refused.code, 429);
     assert!(taken.time.duration_since(refused.time).as_millis() >= 1900, "{requests:?}");
