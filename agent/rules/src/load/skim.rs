@@ -52,11 +52,12 @@ impl<'a> Cursor<'a> {
     /// The bare key that a line begins with; the cursor is at its value then.
     fn key(&mut self) -> Option<&'a str> {
         let rest = &self.text[self.at..];
-        let length = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_')?;
+        let length =
+            rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_').filter(|length| *length > 0)?;
         let (key, behind) = rest.split_at(length);
         let value = behind.trim_start_matches(' ').strip_prefix('=')?;
         self.at = self.text.len() - value.len();
-        (!key.is_empty()).then_some(key)
+        Some(key)
     }
 
     /// The rest of the line, with its end.
@@ -246,6 +247,7 @@ mod tests {
             ("matches = [{ text = 'a', subject = 'b' }, 'c']\n", "matches = [{ text = 'a', subject = 'b' }]\n"),
             ("explain = 'no end\n", "explain = 'no end\n"),
             ("explain=''", ""),
+            ("= 1\n", "= 1\n"),
         ] {
             assert_eq!(skim(text), expected, "{text}");
         }

@@ -107,13 +107,12 @@ impl Rewrite for Export {
     /// The newline of the line that was too long counts already.
     fn skipped(&mut self, bytes: usize) {
         let Some(binary) = &mut self.binary else { return };
-        binary.seen += bytes as u64 - 1;
-        // The last newline is behind the value.
-        binary.seen -= 1;
-        if binary.value().is_some() {
-            self.binary = None;
-        } else {
-            binary.seen += 1;
+        let with_newline = binary.seen + bytes as u64 - 1;
+        // The last newline may stand behind the value.
+        binary.seen = with_newline - 1;
+        match binary.value() {
+            Some(_) => self.binary = None,
+            None => binary.seen = with_newline,
         }
     }
 
