@@ -197,6 +197,12 @@ impl Link {
         }
     }
 
+    /// Nothing is reported under this name any more. Returns once the agent has taken that, however long it is away:
+    /// nothing else would ever end what was reported.
+    pub(super) async fn withdraw(self) {
+        let _ = self.reporter.finish(Duration::MAX).await;
+    }
+
     /// How many problems ended.
     pub(super) async fn clear(&self, request: &ClearRequest) -> Result<usize, ClientError> {
         self.client.post::<_, ClearedView>("/v1/clear", request).await.map(|answer| answer.cleared)

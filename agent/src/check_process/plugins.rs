@@ -48,6 +48,8 @@ pub(super) struct Plugins {
     confinement: Rc<Confinement>,
     reload: Signal,
     daemons: BTreeMap<Arc<str>, Running>,
+    /// The tasks of daemons that are no longer wanted, until the agent has taken that.
+    leaving: BTreeMap<Arc<str>, JoinHandle<()>>,
 }
 
 /// A [`Daemon`] whose task runs.
@@ -79,7 +81,7 @@ impl Plugins {
         confinement: Rc<Confinement>,
     ) -> io::Result<Self> {
         let reload = signal(SignalKind::hangup())?;
-        Ok(Self { flags, client, status_line, confinement, reload, daemons: BTreeMap::new() })
+        Ok(Self { flags, client, status_line, confinement, reload, daemons: BTreeMap::new(), leaving: BTreeMap::new() })
     }
 
     /// Runs what the rule files list, and reads them again at a reload; never returns.
@@ -104,6 +106,9 @@ impl Plugins {
         let all_ended = async {
             for (_, running) in std::mem::take(&mut self.daemons) {
                 let _ = running.task.await;
+            }
+            for (_, task) in std::mem::take(&mut self.leaving) {
+                let _ = task.await;
             }
         };
         if timeout(STOP_TIMEOUT, all_ended).await.is_err() {
@@ -131,17 +136,27 @@ impl Plugins {
         for (name, running) in known {
             match sources.get(&name) {
                 Some(monitors) if *monitors == running.monitors => drop(self.daemons.insert(name, running)),
-                Some(_) => running.end(StopRequest::Retain).await,
-                None => running.end(StopRequest::Withdraw).await,
+                Some(_) => running.end().await,
+                None => drop(self.leaving.insert(name, running.withdraw())),
             }
         }
+        self.leaving.retain(|_, task| !task.is_finished());
         for (name, monitors) in sources {
+            self.keep_name(&name).await;
             if !self.daemons.contains_key(&name) {
                 let running = self.start(&name, monitors);
                 self.daemons.insert(name, running);
             }
         }
         self.status_line.part("plugins", summary(&self.daemons));
+    }
+
+    /// What reports under this name from now on says what holds: its last withdrawal is not waited for.
+    async fn keep_name(&mut self, name: &str) {
+        if let Some(task) = self.leaving.remove(name) {
+            task.abort();
+            let _ = task.await;
+        }
     }
 
     fn start(&self, name: &Arc<str>, monitors: Vec<PluginMonitor>) -> Running {
@@ -164,9 +179,16 @@ impl Plugins {
 }
 
 impl Running {
-    async fn end(self, request: StopRequest) {
-        self.stop.send_replace(request);
+    /// It is started again at once.
+    async fn end(self) {
+        self.stop.send_replace(StopRequest::Retain);
         let _ = self.task.await;
+    }
+
+    /// Returns the task, which ends once the agent has taken that this daemon is no more.
+    fn withdraw(self) -> JoinHandle<()> {
+        self.stop.send_replace(StopRequest::Withdraw);
+        self.task
     }
 }
 

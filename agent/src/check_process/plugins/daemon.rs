@@ -87,10 +87,10 @@ impl Daemon {
             request = stop_request(&mut asked) => request,
         };
         self.end_runs().await;
-        if request == StopRequest::Withdraw {
-            link.retain_on_stop(false);
+        match request {
+            StopRequest::Withdraw => link.withdraw().await,
+            StopRequest::None | StopRequest::Retain => link.finish().await,
         }
-        link.finish().await;
     }
 
     /// Ends what runs, with all that it has started; what hangs in the kernel is not waited for.
