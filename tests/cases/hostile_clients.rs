@@ -49,7 +49,7 @@ const LONG: Duration = Duration::from_secs(60);
 fn survives(attack: impl FnOnce(&Agent) + Send) {
     let agent = Plan::default().start();
     (0..50).for_each(|_| assert!(is_served(&agent)));
-    assert_eq!(agent.post("/v1/status", r#"{"source":"another"}"#).status, 200);
+    assert_eq!(agent.post("/v1/status", r#"{"source":"another"}"#).code(), 200);
     let (memory, lines) = (peak_kib(&agent), agent.log().lines().count());
     let (over, asked) = (AtomicBool::new(false), AtomicU32::new(0));
     thread::scope(|scope| {

@@ -91,7 +91,7 @@ fn plant(agent: &Agent, number: usize) {
         r#"{{"source":"raid","conditions":[{{"type":"TestUnhealthy","status":true,"reason":"RaidFailed",
         "subject":"md{number}","transition":"2026-11-21T02:00:00Z","message":"md{number} failed"}}]}}"#
     );
-    assert_eq!(agent.post("/v1/status", &report).status, 200, "root's own report");
+    assert_eq!(agent.post("/v1/status", &report).code(), 200, "root's own report");
 }
 
 /// Where it has not come through to yet.

@@ -1,6 +1,6 @@
 //! Plug-ins: files of both formats, from a program's exit status to the condition; reloads and restarts.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, thread::sleep, time::Duration};
 
 use nodewell_model::view::DaemonState;
 use nodewell_tests::{
@@ -20,6 +20,10 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("a_native_plugin_has_a_subject", a_native_plugin_has_a_subject)
         .case("a_plugin_finds_a_clean_place", a_plugin_finds_a_clean_place)
         .case("a_reload_starts_and_ends_plugins", a_reload_starts_and_ends_plugins)
+        .case(
+            "a_plugin_that_is_gone_is_withdrawn_from_an_agent_that_answers_late",
+            a_plugin_that_is_gone_is_withdrawn_late,
+        )
         .case("a_restarted_check_process_forgets_no_problem", a_restarted_check_process_forgets_no_problem)
         .case("the_agents_flags_reach_its_check_process", the_agents_flags_reach_its_check_process);
 }
@@ -157,6 +161,32 @@ fn a_reload_starts_and_ends_plugins() {
     fs::remove_file(agent.plan().folder().join("monitors.d/mine.json")).unwrap();
     agent.reload();
     until("nothing of it runs", || marked(&mark).is_empty().then_some(()));
+    until("its word is withdrawn", || agent.daemon("mine@root").is_none().then_some(()));
+    until("its condition is no more", || {
+        agent.condition("Sick").is_none_or(|sick| sick.problems.is_empty()).then_some(())
+    });
+}
+
+/// Nothing else would end what it reported: its withdrawal waits for as long as the agent takes.
+fn a_plugin_that_is_gone_is_withdrawn_late() {
+    let mark = format!("sleep 4712.{}", std::process::id());
+    let plan = Plan::default();
+    let program = plan.program("check.sh", ANSWERING_SCRIPT);
+    answer(&plan, "check.sh", "1 broken");
+    let sleeper = plan.program("sleep.sh", &format!("#!/bin/sh\n{mark}\n"));
+    let often = r#""invoke_interval": "1s", "timeout": "500s""#;
+    let file = plan.npd_plugins("mine", often, &[("permanent", "Broken", &program), ("permanent", "Asleep", &sleeper)]);
+    let agent = plan.start();
+    let check_process = CheckProcess::check_of(agent.plan());
+    agent.wait_condition("Sick", "True");
+    until("the sleeper sleeps", || (!marked(&mark).is_empty()).then_some(()));
+    agent.pause();
+    fs::remove_file(file).unwrap();
+    check_process.reload();
+    until("nothing of it runs", || marked(&mark).is_empty().then_some(()));
+    // Longer than a stop would wait.
+    sleep(Duration::from_secs(3));
+    agent.resume();
     until("its word is withdrawn", || agent.daemon("mine@root").is_none().then_some(()));
     until("its condition is no more", || {
         agent.condition("Sick").is_none_or(|sick| sick.problems.is_empty()).then_some(())

@@ -57,7 +57,7 @@ fn report(fields: Value) -> Value {
 
 fn post(agent: &Agent, body: &Value) -> (u16, Value) {
     let answer = agent.post("/v1/status", &body.to_string());
-    (answer.status.as_u16(), answer.json())
+    (answer.code(), answer.json())
 }
 
 fn take(agent: &Agent, fields: Value) -> Value {

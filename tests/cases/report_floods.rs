@@ -128,7 +128,7 @@ fn others_are_served(cluster: &Cluster, node: &str, agent: &Agent) {
         )
     };
     assert_eq!(post(agent, WELL, &well("RaidDegraded")), "200", "another peer");
-    assert_eq!(agent.post("/v1/status", &well("RaidFailed")).status, 200, "root");
+    assert_eq!(agent.post("/v1/status", &well("RaidFailed")).code(), 200, "root");
     for n in 0..FAULTS {
         agent.kmsg().write(&format!("test: fault on sd{n}"));
     }

@@ -21,7 +21,7 @@ pub(crate) fn list(suite: &mut Suite) {
 
 fn post(agent: &Agent, body: &Value) -> (u16, Value) {
     let answer = agent.post("/v1/status", &body.to_string());
-    (answer.status.as_u16(), answer.json())
+    (answer.code(), answer.json())
 }
 
 fn count(agent: &Agent, source: &str, inventory: Value) {

@@ -40,7 +40,7 @@ fn fault(reason: &str, message: &str) -> Value {
 fn post(agent: &Agent, conditions: &[Value]) -> (u16, Value) {
     let body = json!({"source": "raid-monitor", "conditions": conditions});
     let answer = agent.post("/v1/status", &body.to_string());
-    (answer.status.as_u16(), answer.json())
+    (answer.code(), answer.json())
 }
 
 fn report(agent: &Agent, conditions: &[Value]) {
@@ -145,7 +145,7 @@ fn other_figures_do_not_write_the_node(cluster: &Cluster) {
     // Events are delivered behind the write, whose answer is counted then.
     let event = json!({"severity": "info", "timestamp": Timestamp::now(), "reason": "RaidFirst", "message": "m"});
     let body = json!({"source": "raid-monitor", "events": [event]}).to_string();
-    assert_eq!(agent.post("/v1/status", &body).status, 200);
+    assert_eq!(agent.post("/v1/status", &body).code(), 200);
     until("the first event is delivered", || (!cluster.events(node, "RaidFirst").is_empty()).then_some(()));
     let before = node_writes(&agent);
     for celsius in 81..100 {

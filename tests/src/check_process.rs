@@ -118,6 +118,11 @@ impl CheckProcess {
         self.process.pid()
     }
 
+    /// SIGHUP: reads its plug-ins again.
+    pub fn reload(&self) {
+        self.process.signal(Signal::SIGHUP);
+    }
+
     /// The pid of the worker that is called as it is, once it has one.
     pub fn worker(&self) -> u32 {
         self.worker_of_group(self.name)

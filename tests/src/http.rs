@@ -29,6 +29,13 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// The status; 202 is 200: whether a report is on the disk within the second that its answer waits is the disk's
+    /// matter.
+    #[must_use]
+    pub fn code(&self) -> u16 {
+        if self.status == StatusCode::ACCEPTED { 200 } else { self.status.as_u16() }
+    }
+
     /// The body as JSON.
     ///
     /// # Panics

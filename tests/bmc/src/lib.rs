@@ -123,7 +123,7 @@ impl Bmc {
     #[must_use]
     pub fn options(&self) -> String {
         format!(
-            "ip={}\nipport={}\nusername={USER}\nlanplus=1\ncipher=3\npower-wait=0\npower-timeout=3\n",
+            "ip={}\nipport={}\nusername={USER}\nlanplus=1\ncipher=3\npower-wait=0\npower-timeout=20\n",
             self.address, self.port
         )
     }
