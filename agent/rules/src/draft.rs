@@ -1,8 +1,8 @@
 //! The content of one file, before it is joined with the others: names are not looked up yet.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
-use nodewell_model::{ConditionSpec, Name};
+use nodewell_model::{ConditionSpec, Name, Severity};
 
 use crate::{Diagnostic, Location, Note, Rule, npd::stats::SystemStats, plugin::PluginMonitor, rule::FileReader};
 
@@ -15,6 +15,7 @@ pub(crate) struct Draft {
     pub(crate) sources: Vec<SourceDraft>,
     pub(crate) rules: Vec<RuleDraft>,
     pub(crate) plugins: Vec<PluginMonitor>,
+    pub(crate) overrides: Vec<OverrideDraft>,
     pub(crate) statistics: Option<SystemStats>,
     /// Names that a native file's rules rely on. Stored apart from the rules, so that an unknown name is reported even
     /// for a rule with another error.
@@ -59,6 +60,35 @@ pub(crate) enum ReaderDraft {
     Named(String),
     /// NPD's: each file brings its own.
     File(FileReader),
+}
+
+/// What holds of every rule of a reason.
+#[derive(Debug)]
+pub(crate) struct OverrideDraft {
+    pub(crate) reason: Name,
+    pub(crate) location: Location,
+    pub(crate) severity: Option<Severity>,
+    pub(crate) kind: Option<KindDraft>,
+}
+
+/// How long a report of such a rule holds.
+#[derive(Debug)]
+pub(crate) enum KindDraft {
+    /// It is an event.
+    Temporary,
+    Permanent {
+        condition: Name,
+        /// `None`: as the rule has it.
+        clears: Option<EndDraft>,
+    },
+}
+
+/// How such a problem ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EndDraft {
+    pub(crate) quiet: Option<Duration>,
+    /// `None`: as usual for where the rule's lines come from.
+    pub(crate) boot: Option<bool>,
 }
 
 /// A name that must be declared somewhere.

@@ -48,6 +48,9 @@ pub struct ExplainedRule {
     pub examples: Vec<String>,
     pub file: PathBuf,
     pub line: usize,
+    /// `file:line` of the override that changed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overridden: Option<String>,
 }
 
 /// Explains `reason`, in any case; `None` if no rule reports it.
@@ -84,6 +87,7 @@ fn explained(set: &RuleSet, rule: &Rule) -> ExplainedRule {
         examples: rule.examples.matches.iter().map(|example| example.text.clone()).collect(),
         file: rule.location.file.clone(),
         line: rule.location.line,
+        overridden: rule.overridden.as_ref().map(ToString::to_string),
     }
 }
 
@@ -110,6 +114,7 @@ fn of_task(monitor: &PluginMonitor, task: &PluginTask) -> ExplainedRule {
         examples: Vec::new(),
         file: task.location.file.clone(),
         line: task.location.line,
+        overridden: None,
     }
 }
 

@@ -5,6 +5,7 @@
 mod files;
 mod join;
 mod monitors;
+mod overrides;
 mod plugins;
 mod skim;
 mod statistics;
@@ -20,6 +21,7 @@ use nodewell_faults::Tables;
 
 use crate::{Diagnostic, Note, RuleSet, draft::Draft, native, npd, shipped};
 use files::{Format, RuleFile};
+use join::Known;
 use skim::skim;
 
 /// Which rule files to read.
@@ -87,7 +89,7 @@ pub fn load(plan: &LoadPlan) -> Loaded {
     if found.is_empty() && diagnostics.is_empty() {
         diagnostics.extend(empty(&plan.rules));
     }
-    let mut loaded = join::join(read_all(found, plan.prose), &[]);
+    let mut loaded = join::join(read_all(found, plan.prose), &Known::default());
     loaded.set.tables = plan.xids.as_deref().and_then(|path| read_tables(path, &mut diagnostics));
     loaded.diagnostics.splice(0..0, diagnostics);
     loaded
@@ -111,10 +113,11 @@ pub fn load_path(path: &Path) -> Loaded {
     } else {
         vec![RuleFile::on_disk(path, Format::of(path).unwrap_or(Format::Native))]
     };
-    let known: Vec<_> = read_all(base_files(&RulesFrom::BuiltIn, &mut diagnostics), Prose::SkimShipped)
-        .into_iter()
-        .flat_map(|draft| draft.conditions.into_iter().map(|condition| condition.spec))
-        .collect();
+    let mut known = Known::default();
+    for draft in read_all(base_files(&RulesFrom::BuiltIn, &mut diagnostics), Prose::SkimShipped) {
+        known.conditions.extend(draft.conditions.into_iter().map(|condition| condition.spec));
+        known.rules.extend(draft.rules.into_iter().map(|draft| draft.rule));
+    }
     let mut loaded = join::join(read_all(found, Prose::Whole), &known);
     loaded.diagnostics.splice(0..0, diagnostics);
     loaded
@@ -124,7 +127,7 @@ pub fn load_path(path: &Path) -> Loaded {
 #[must_use]
 pub fn load_text(path: &Path, text: &str) -> Loaded {
     let file = RuleFile::on_disk(path, Format::of(path).unwrap_or(Format::Native));
-    join::join(vec![read_text(&file, text)], &[])
+    join::join(vec![read_text(&file, text)], &Known::default())
 }
 
 fn base_files(rules: &RulesFrom, diagnostics: &mut Vec<Diagnostic>) -> Vec<RuleFile> {

@@ -1,10 +1,11 @@
-//! The native rule format: TOML tables `[[condition]]`, `[[source]]`, `[[rule]]` and `[[plugin]]`, every error reported
-//! at once.
+//! The native rule format: TOML tables `[[condition]]`, `[[source]]`, `[[rule]]`, `[[plugin]]` and `[override]`, every error
+//! reported at once.
 //!
 //! Keys are kebab-case and unknown ones are refused. What depends on other files (is this condition declared, is this
 //! rule there twice) is checked by `load`.
 
 mod condition;
+mod overrides;
 mod plugin;
 mod rule;
 mod source;
@@ -18,7 +19,7 @@ use toml::de::DeTable;
 
 use crate::draft::Draft;
 
-const KEYS: &[&str] = &["condition", "source", "rule", "plugin"];
+const KEYS: &[&str] = &["condition", "source", "rule", "plugin", "override"];
 
 /// Reads one file's text.
 pub(crate) fn read(file: &Path, text: &str) -> Draft {
@@ -51,6 +52,7 @@ fn read_tables<'a>(document: &'a DeTable<'a>, draft: &mut Draft, report: &mut Re
     for table in tables(file, "plugin", report) {
         plugin::read(table, draft, report);
     }
+    overrides::read(file, draft, report);
 }
 
 /// After a syntax error the parser guesses what was meant. What it guessed is not judged, or one slip would be reported
@@ -62,6 +64,7 @@ fn keep_what_stands_before(error: usize, text: &str, draft: &mut Draft, report: 
     report.diagnostics.retain(|diagnostic| diagnostic.location.line < sound_lines);
     draft.rules.retain(|rule| rule.rule.location.line < sound_lines);
     draft.plugins.retain(|plugin| plugin.location.line < sound_lines);
+    draft.overrides.retain(|over| over.location.line < sound_lines);
     draft.uses.retain(|used| used.location().line < sound_lines);
 }
 

@@ -107,6 +107,8 @@ pub enum Format {
 #[derive(Debug, Clone)]
 pub struct Rule {
     pub location: Location,
+    /// The override that changed it.
+    pub overridden: Option<Location>,
     pub format: Format,
     /// Whose claim a finding of this rule is, such as `kernel-monitor`. Loading makes sure that all rules of a monitor
     /// listen to one reader.

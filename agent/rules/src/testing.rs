@@ -14,6 +14,7 @@ use crate::{
 pub(crate) fn rule(reason: &str, pattern: &str) -> Rule {
     Rule {
         location: Location { file: "test.toml".into(), line: 1 },
+        overridden: None,
         format: Format::Native,
         monitor: "kernel-monitor".into(),
         reader: 0,

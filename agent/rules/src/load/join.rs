@@ -4,19 +4,26 @@ use std::collections::HashMap;
 
 use nodewell_model::{ConditionSpec, Name};
 
-use super::{Loaded, monitors, plugins, statistics};
+use super::{Loaded, monitors, overrides, plugins, statistics};
 use crate::{
-    Diagnostic, Location, Note, Reader,
+    Diagnostic, Location, Note, Reader, Rule,
     draft::{ConditionDraft, Draft, ReaderDraft, RuleDraft, SourceDraft, Use},
     nearest::did_you_mean,
     rule::{FileReader, Format},
 };
 
+/// What other files have that are not loaded: it may be used without being declared.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) conditions: Vec<ConditionSpec>,
+    pub(super) rules: Vec<Rule>,
+}
+
 /// Everything known while rules are joined.
 struct Joiner<'a> {
     loaded: Loaded,
     /// Declared elsewhere: taken into the catalogue when a rule needs it.
-    known: &'a [ConditionSpec],
+    known: &'a Known,
     conditions: HashMap<Name, Location>,
     sources: HashMap<String, (FileReader, Location)>,
     broken: Vec<String>,
@@ -34,8 +41,8 @@ struct Wording {
     pattern: String,
 }
 
-/// Joins `drafts`, native ones first. Conditions of `known` may be used without being declared.
-pub(super) fn join(drafts: Vec<Draft>, known: &[ConditionSpec]) -> Loaded {
+/// Joins `drafts`, native ones first.
+pub(super) fn join(drafts: Vec<Draft>, known: &Known) -> Loaded {
     let mut joiner = Joiner {
         loaded: Loaded::default(),
         known,
@@ -45,7 +52,7 @@ pub(super) fn join(drafts: Vec<Draft>, known: &[ConditionSpec]) -> Loaded {
         listening: HashMap::new(),
     };
     let mut uses = Vec::new();
-    let mut rules = Vec::new();
+    let (mut rules, mut overrides) = (Vec::new(), Vec::new());
     for draft in drafts {
         joiner.loaded.diagnostics.extend(draft.diagnostics);
         joiner.loaded.notes.extend(draft.notes);
@@ -55,10 +62,12 @@ pub(super) fn join(drafts: Vec<Draft>, known: &[ConditionSpec]) -> Loaded {
         joiner.loaded.set.statistics.extend(draft.statistics);
         uses.extend(draft.uses);
         rules.extend(draft.rules);
+        overrides.extend(draft.overrides);
         joiner.loaded.set.plugins.extend(draft.plugins);
     }
     uses.iter().for_each(|used| joiner.look_up(used));
     rules.into_iter().for_each(|rule| joiner.add(rule));
+    overrides::apply(overrides, &known.rules, &mut joiner.loaded);
     joiner.finish()
 }
 
@@ -99,7 +108,8 @@ impl Joiner<'_> {
     fn look_up(&mut self, used: &Use) {
         match used {
             Use::Condition(name, location) if !self.is_declared(name) => {
-                let all = self.loaded.set.conditions.iter().chain(self.known).map(|spec| spec.condition.as_str());
+                let all =
+                    self.loaded.set.conditions.iter().chain(&self.known.conditions).map(|spec| spec.condition.as_str());
                 let hint = match did_you_mean(name.as_str(), all) {
                     none if none.is_empty() => "; declare it with [[condition]]".to_owned(),
                     hint => hint,
@@ -125,7 +135,7 @@ impl Joiner<'_> {
         if self.conditions.contains_key(name) || self.broken.iter().any(|broken| broken == name.as_str()) {
             return true;
         }
-        let spec = self.known.iter().find(|spec| spec.condition == *name);
+        let spec = self.known.conditions.iter().find(|spec| spec.condition == *name);
         if let Some(spec) = spec
             && !self.loaded.set.conditions.contains(spec)
         {

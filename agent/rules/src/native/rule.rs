@@ -158,6 +158,7 @@ fn read_rule(section: Section<'_>, head: Head<'_>, report: &mut Report<'_>) -> O
     let examples = examples::read(section, &clears, report);
     let rule = Rule {
         location: report.location(section.at),
+        overridden: None,
         format: Format::Native,
         monitor: monitor(head.source).into(),
         reader: 0,

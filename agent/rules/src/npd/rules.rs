@@ -37,6 +37,7 @@ fn read_rule(object: &Object<'_>, monitor: &Monitor, report: &mut Report<'_>) ->
     let pattern_lines = vec![report.line(pattern.at)];
     let rule = Rule {
         location: report.location(object.at),
+        overridden: None,
         format: Format::Npd,
         monitor: monitor.name.clone(),
         reader: 0,

@@ -124,6 +124,10 @@ fn own(own: &OwnReason) -> String {
             "makes conditions Unknown: whether the problem is there is not known".to_owned(),
             "It says why a monitor cannot see what it watches. Each condition that it watches is Unknown until it can.",
         ),
+        Holds::False => (
+            "in a condition that is False".to_owned(),
+            "What would hold it is muted: `nodewell mute` lists by whom and until when.",
+        ),
         Holds::Event => (format!("{severity}an event only, from the agent itself"), "It changes no condition."),
     };
     let rows = own.messages.iter().fold(Rows::default(), |rows, message| rows.row("message", message));
@@ -177,6 +181,7 @@ fn rule(rule: &ExplainedRule) -> String {
     rule.patterns.iter().for_each(|pattern| line("pattern", pattern));
     rule.examples.iter().flat_map(|example| example.lines()).for_each(|example| line("example", example));
     line("rule", &file);
+    rule.overridden.iter().for_each(|over| line("changed", &format!("by the override at {over}")));
     text
 }
 

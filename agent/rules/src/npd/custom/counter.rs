@@ -36,6 +36,7 @@ pub(super) fn read(args: &[Text], meaning: &Meaning<'_>, report: &mut Report<'_>
     note(&counting, meaning, report);
     let rule = Rule {
         location: report.location(meaning.at),
+        overridden: None,
         format: Format::Npd,
         monitor: meaning.source.clone(),
         reader: 0,
