@@ -15,6 +15,7 @@ mod health;
 mod identity;
 mod inject;
 mod kubeconfig;
+mod mute;
 mod out;
 mod output;
 mod plugin;
@@ -81,6 +82,8 @@ enum Command {
     Events(events::Events),
     Report(report::Report),
     Clear(clear::Clear),
+    Mute(mute::MuteCommand),
+    Unmute(mute::Unmute),
     Check(check::Check),
     Config(config::ConfigCommand),
     Replay(replay::Replay),
@@ -146,6 +149,8 @@ fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, CommandError
             Command::Events(events) => events.run(&client, out).await?,
             Command::Report(report) => report.run(&client, out).await?,
             Command::Clear(clear) => clear.run(&client, out).await?,
+            Command::Mute(mute) => mute.run(&client, out).await?,
+            Command::Unmute(unmute) => unmute.run(&client, out).await?,
             Command::Check(check) => return check.run(out),
             Command::Config(config) => config.run(out)?,
             Command::Replay(replay) => replay.run(out)?,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
 use nodewell_checks::repair::RepairSettings;
-use nodewell_model::{ConditionSpec, Name};
+use nodewell_model::{ConditionSpec, Mute, Name};
 use nodewell_rules::{LoadPlan, Prose, RulesFrom, plugin::PluginMonitor, shipped};
 use nodewell_settings::{
     DeTable, Diagnostic, Set, Table,
@@ -24,6 +24,7 @@ pub(crate) use kubelet::KUBECONFIGS;
 pub use kubelet::kubelet_kubeconfigs;
 pub use lease::{LeaseConfig, LeaseMode};
 pub use metrics_address::MetricsAddress;
+pub use mute::ConfiguredMute;
 pub use socket::{SocketConfig, SocketLimits};
 pub use sources::{JournalConfig, KERNEL_LOG, KmsgConfig};
 pub use statistics::StatisticsConfig;
@@ -36,6 +37,7 @@ mod identity;
 mod kubelet;
 mod lease;
 mod metrics_address;
+mod mute;
 pub mod node_name;
 mod rate;
 mod socket;
@@ -78,6 +80,8 @@ pub struct Config {
     pub statistics: StatisticsConfig,
     /// Which other users may report, in the order of the files.
     pub grants: Vec<Grant>,
+    /// Which problems are muted, in the order of the files.
+    pub mutes: Vec<ConfiguredMute>,
 }
 
 impl Default for Config {
@@ -105,6 +109,7 @@ impl Default for Config {
             repair: RepairSettings::default(),
             statistics: StatisticsConfig::default(),
             grants: Vec::new(),
+            mutes: Vec::new(),
         }
     }
 }
@@ -179,7 +184,7 @@ impl Config {
         self
     }
 
-    /// This config with the rule files and grants of `newer`, and whether anything else in `newer` differs.
+    /// This config with the rule files, grants and mutes of `newer`, and whether anything else in `newer` differs.
     #[must_use]
     pub fn with_rules_of(&self, newer: &Self) -> (Self, bool) {
         let mut reloaded = self.clone();
@@ -188,6 +193,7 @@ impl Config {
         reloaded.npd_config.clone_from(&newer.npd_config);
         reloaded.monitors_dir.clone_from(&newer.monitors_dir);
         reloaded.grants.clone_from(&newer.grants);
+        reloaded.mutes.clone_from(&newer.mutes);
         let differs = reloaded != *newer;
         (reloaded, differs)
     }
@@ -206,6 +212,24 @@ impl Config {
             (!unknown.is_empty()).then(|| Diagnostic::new(grant.at.clone(), message))
         };
         self.grants.iter().filter_map(beyond).collect()
+    }
+
+    /// Mutes of condition types that are not in `catalogue`: they would mute nothing.
+    #[must_use]
+    pub fn mutes_beyond(&self, catalogue: &[ConditionSpec]) -> Vec<Diagnostic> {
+        let beyond = |mute: &ConfiguredMute| {
+            let condition = mute.key.condition.as_ref()?;
+            let is_known = catalogue.iter().any(|known| known.condition == *condition);
+            let message = format!("[[mute]] names the condition {condition}, which no rule file has");
+            (!is_known).then(|| Diagnostic::new(mute.at.clone(), message))
+        };
+        self.mutes.iter().filter_map(beyond).collect()
+    }
+
+    /// What the ledger is to mute; of two of the same problems the later one counts.
+    #[must_use]
+    pub fn active_mutes(&self) -> Vec<Mute> {
+        self.mutes.iter().map(ConfiguredMute::to_mute).collect()
     }
 
     /// Which rules to load from where.

@@ -100,15 +100,19 @@ struct Ends {
 /// name.
 pub fn load_rules(config: &Config) -> Result<RuleSet, Vec<Diagnostic>> {
     let plan = LoadPlan { prose: Prose::SkimShipped, ..config.load_plan() };
-    let Loaded { mut set, mut diagnostics, .. } = load(&plan);
+    let Loaded { mut set, mut diagnostics, notes } = load(&plan);
     let own = shipped::own_conditions().into_iter();
     let missing: Vec<_> = own.filter(|own| set.conditions.iter().all(|spec| spec.condition != own.condition)).collect();
     set.conditions.extend(missing);
     // Rules with an error are not in the set. The examples of all others run, so that every error is reported at once.
     // The examples of the shipped rules ran before they were shipped.
+    // What an override does not find any more is no reason not to start.
+    let of_overrides = notes.iter().filter(|note| note.message.contains("override"));
+    of_overrides.for_each(|note| tracing::warn!("{note}"));
     diagnostics.extend(check_examples_where(&set, |rule| !shipped::is_shipped(&rule.location.file)));
     if diagnostics.is_empty() {
         diagnostics.extend(config.grants_beyond(&set.conditions));
+        diagnostics.extend(config.mutes_beyond(&set.conditions));
     }
     diagnostics.sort();
     set.forget_prose();
@@ -194,7 +198,8 @@ impl Agent {
         let delivers = Way::of(&self.config) != Way::Standalone;
         let persistence = Persistence::new(self.shared_state.store().clone(), monitors, delivers);
         let task = LedgerTask::new(&self.config.node_name, catalogue, self.shared_state.clone(), persistence)
-            .with_limits(limits);
+            .with_limits(limits)
+            .with_mutes(self.config.active_mutes());
         let expected = readers::expected(&self.rules.borrow(), &self.config);
         self.vital.spawn_local(task.resumed(expected, saved).run(Inputs { reports, commands, catalogues }));
     }
@@ -264,7 +269,7 @@ impl Agent {
         let injector = Arc::new(RuleInjector::new(self.rules.subscribe(), expectations, kmsg));
         let limits = self.config.socket.limits.clone();
         let access = Access { grants: self.grants.subscribe(), rate: limits.rate };
-        let features = ["events-follow", "clear", "inject", "report", "reasons", "inventory"];
+        let features = ["events-follow", "clear", "inject", "report", "reasons", "inventory", "mute"];
         let api = socket::Api::new(self.shared_state.clone(), injector, access, &features);
         let counters = Arc::clone(&self.socket_counters);
         let (stop, stopped) = oneshot::channel();
@@ -348,29 +353,35 @@ impl Agent {
         match self.reread() {
             Ok((config, rules)) => {
                 self.config = config;
-                let grants = self.config.grants.len();
-                tracing::info!(rules = rules.rules.len(), grants, "reloaded the rules and grants");
+                let (count, grants, mutes) = (rules.rules.len(), self.config.grants.len(), self.config.mutes.len());
                 self.grants.send_replace(Arc::new(Grants::new(&self.config.grants)));
                 // The catalogue first: a finding of a new rule must find its condition. The ledger outlives us.
                 let _ = self.catalogues.send(rules.conditions.clone()).await;
+                self.shared_state.tell(Command::ConfigureMutes(self.config.active_mutes())).await;
                 self.rules.send_replace(Arc::new(rules));
                 self.reloads.send_replace(());
                 self.readers.fit(&mut self.tasks).await?;
+                tracing::info!(rules = count, grants, mutes, "reloaded the rules, grants and mutes");
             }
             Err(diagnostics) => {
                 diagnostics.iter().for_each(|diagnostic| tracing::error!("{diagnostic}"));
-                tracing::error!(errors = diagnostics.len(), "there are errors; the old rules and grants stay in force");
+                tracing::error!(
+                    errors = diagnostics.len(),
+                    "there are errors; the old rules, grants and mutes stay in force"
+                );
             }
         }
         notify::ready();
         Ok(())
     }
 
-    /// The config's grants, its rule files and the rules in them, as they are now.
+    /// The config's grants and mutes, its rule files and the rules in them, as they are now.
     fn reread(&self) -> Result<(Config, RuleSet), Vec<Diagnostic>> {
         let (config, needs_restart) = self.config.with_rules_of(&Config::load(&self.flags)?);
         if needs_restart {
-            tracing::warn!("the configuration changed beyond rules and grants; that takes effect at the next restart");
+            tracing::warn!(
+                "the configuration changed beyond rules, grants and mutes; that takes effect at the next restart"
+            );
         }
         let rules = load_rules(&config)?;
         Ok((config, rules))

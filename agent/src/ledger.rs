@@ -5,15 +5,15 @@ pub mod persistence;
 
 use std::time::Duration;
 
-use nodewell_ledger::{DaemonReport, Ledger, Limits, Now, ReportRejection};
-use nodewell_model::{ConditionSpec, Row, view::NodeView};
+use nodewell_ledger::{DaemonReport, Ledger, Limits, Now, Rejection, ReportRejection};
+use nodewell_model::{ConditionSpec, Mute, Row, view::NodeView};
 pub use persistence::Persistence;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     monitors::ledger_sender::Report,
     runtime::clock,
-    shared_state::{Command, SharedState},
+    shared_state::{Command, Muted, SharedState},
     store::Ticket,
 };
 
@@ -38,9 +38,22 @@ pub struct LedgerTask {
 }
 
 #[derive(Debug)]
-struct Answer {
-    done: oneshot::Sender<Result<Ticket, ReportRejection>>,
-    outcome: Result<(), ReportRejection>,
+enum Answer {
+    Report { done: oneshot::Sender<Result<Ticket, ReportRejection>>, outcome: Result<(), ReportRejection> },
+    Mute { done: oneshot::Sender<Result<Muted, Rejection>>, outcome: Result<usize, Rejection> },
+    Unmute { done: oneshot::Sender<Result<Option<Muted>, Rejection>>, outcome: Result<Option<usize>, Rejection> },
+}
+
+impl Answer {
+    /// A client that went away meanwhile has done what it asked for all the same.
+    fn give(self, ticket: Ticket) {
+        let muted = |problems| Muted { problems, ticket };
+        match self {
+            Self::Report { done, outcome } => _ = done.send(outcome.map(|()| ticket)),
+            Self::Mute { done, outcome } => _ = done.send(outcome.map(muted)),
+            Self::Unmute { done, outcome } => _ = done.send(outcome.map(|problems| problems.map(muted))),
+        }
+    }
 }
 
 /// Everything the task listens to.
@@ -64,6 +77,12 @@ impl LedgerTask {
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { ledger: self.ledger.with_limits(limits), ..self }
+    }
+
+    /// With what the configuration mutes.
+    #[must_use]
+    pub fn with_mutes(self, mutes: Vec<Mute>) -> Self {
+        Self { ledger: self.ledger.with_mutes(mutes, clock::now()), ..self }
     }
 
     /// With what an earlier run has left, and with `monitors` that will report: it is healthy again once they have, not
@@ -155,8 +174,17 @@ impl LedgerTask {
             }
             Command::Report { reports, sender, done } => {
                 let outcome = self.ledger.report(reports, &sender, clock::now());
-                self.answers.push(Answer { done, outcome });
+                self.answers.push(Answer::Report { done, outcome });
             }
+            Command::Mute { mute, done } => {
+                let outcome = self.ledger.mute(mute, clock::now());
+                self.answers.push(Answer::Mute { done, outcome });
+            }
+            Command::Unmute { key, by, done } => {
+                let outcome = self.ledger.unmute(&key, &by, clock::now());
+                self.answers.push(Answer::Unmute { done, outcome });
+            }
+            Command::ConfigureMutes(mutes) => self.ledger.configure_mutes(mutes, clock::now()),
         }
     }
 
@@ -177,8 +205,7 @@ impl LedgerTask {
             self.shared_state.count(self.ledger.counters());
             self.published = Some(version);
         }
-        // A reporter that went away meanwhile has reported all the same.
-        self.answers.drain(..).for_each(|Answer { done, outcome }| _ = done.send(outcome.map(|()| ticket)));
+        self.answers.drain(..).for_each(|answer| answer.give(ticket));
     }
 
     fn account(&mut self) -> NodeView {
@@ -189,6 +216,7 @@ impl LedgerTask {
             hardware: self.ledger.hardware(),
             apiserver: self.shared_state.view().apiserver.clone(),
             refused: Vec::new(),
+            mutes: self.ledger.mutes(),
         }
     }
 }

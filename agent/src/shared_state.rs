@@ -10,9 +10,9 @@ use std::{
     time::Duration,
 };
 
-use nodewell_ledger::{ClearRequest, Counters, ReportRejection, Sender};
+use nodewell_ledger::{ClearRequest, Counters, Rejection, ReportRejection, Sender};
 use nodewell_model::{
-    Status,
+    Mute, MuteKey, Status,
     view::{ApiserverState, ApiserverView, DaemonView, NodeView},
 };
 use tokio::{
@@ -50,6 +50,19 @@ pub enum Command {
     /// `POST /v1/status`: take these reports of one user's or unit's daemons, all or none. Answered once a reader of
     /// the account sees them, with the store's ticket for them.
     Report { reports: Vec<Status>, sender: Sender, done: oneshot::Sender<Result<Ticket, ReportRejection>> },
+    /// `nodewell mute`: answers how many active problems it is about, once it is shown.
+    Mute { mute: Mute, done: oneshot::Sender<Result<Muted, Rejection>> },
+    /// `nodewell unmute` by this user or unit; `None` where nothing is muted so.
+    Unmute { key: MuteKey, by: String, done: oneshot::Sender<Result<Option<Muted>, Rejection>> },
+    /// After a reload: what the configuration mutes.
+    ConfigureMutes(Vec<Mute>),
+}
+
+/// What a mute, or its end, is about, and the store's ticket for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Muted {
+    pub problems: usize,
+    pub ticket: Ticket,
 }
 
 /// How many commands may wait for the ledger: more than the connections that can ask at once.
@@ -112,6 +125,12 @@ impl SharedState {
         self.tallies.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Tells the ledger, which gives no answer.
+    pub async fn tell(&self, command: Command) {
+        // The ledger outlives its callers.
+        let _ = self.commands.send(command).await;
+    }
+
     /// Wakes on every change of the account.
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<Arc<NodeView>> {
@@ -172,5 +191,6 @@ fn empty(node: &str) -> NodeView {
         },
         hardware: Vec::new(),
         refused: Vec::new(),
+        mutes: Vec::new(),
     }
 }

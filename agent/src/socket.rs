@@ -10,6 +10,7 @@ mod check_process_units;
 mod follow;
 mod gate;
 mod grants;
+mod mute;
 mod peer;
 mod permits;
 mod queue;

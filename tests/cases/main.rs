@@ -64,6 +64,7 @@ mod memory_limit_hit;
 mod metrics;
 mod monitor_panics;
 mod mounts;
+mod mutes;
 mod network;
 mod node_bound;
 mod node_recreated;
@@ -172,6 +173,7 @@ fn main() -> std::process::ExitCode {
         gpu_faults::list,
         gpu_xids::list,
         mounts::list,
+        mutes::list,
         pcie_and_fabric::list,
         inject::list,
         intruders::list,

@@ -58,6 +58,7 @@ fn real_answers_are_as_described() {
     let many: Vec<Value> = (0..300).map(|n| json!({"source": format!("s{n}")})).collect();
     let subjects: Vec<Value> = (0..260).map(|n| raid("True", &format!("m{n}"))).collect();
     let (half, rest) = subjects.split_at(130);
+    let in_an_hour = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1);
     for (method, target, body, code) in [
         ("GET", "/v1/version", Value::Null, 200),
         ("GET", "/v1/status", Value::Null, 200),
@@ -76,6 +77,11 @@ fn real_answers_are_as_described() {
         ("POST", "/v1/status", json!(many), 413),
         ("POST", "/v1/clear", json!({"condition": "RaidProblem"}), 200),
         ("POST", "/v1/clear", json!({"condition": "Nope"}), 400),
+        ("POST", "/v1/mute", json!({"reason": "A", "until": in_an_hour, "why": "w", "by": "alice"}), 200),
+        ("GET", "/v1/status", Value::Null, 200),
+        ("POST", "/v1/mute", json!({"reason": "A", "until": "2020-01-01T00:00:00Z", "why": "w"}), 400),
+        ("POST", "/v1/unmute", json!({"reason": "A"}), 200),
+        ("POST", "/v1/unmute", json!({"reason": "A"}), 404),
         ("POST", "/v1/inject", json!({"reason": "KernelOops"}), 200),
         ("POST", "/v1/inject", json!({"reason": "Nope"}), 400),
     ] {

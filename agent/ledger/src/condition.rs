@@ -10,6 +10,7 @@ use crate::{
     Limits, Rejection,
     claim::{Claim, Claimant, Problem},
     daemon::Daemon,
+    mutes::ConditionMutes,
 };
 
 /// What made a status change, and when: the two are dated differently.
@@ -50,6 +51,10 @@ pub(crate) struct ConditionState {
     /// As the run before left it, or as it was while healthy before a watcher began to start, until the status is known
     /// again: neither is a transition.
     pub(crate) before_start: Option<Transition>,
+    /// What of it people muted; set by [`ConditionState::set_mutes`].
+    pub(crate) mutes: ConditionMutes,
+    /// How many of the problems are not muted.
+    pub(crate) unmuted: usize,
     /// Grows when a reason comes or goes.
     pub(crate) reasons_version: u64,
     /// What was last saved: the transition and the reasons' version.
@@ -67,10 +72,22 @@ impl ConditionState {
             tallies,
             transition: Transition::default(),
             before_start: None,
+            mutes: ConditionMutes::default(),
+            unmuted: 0,
             reasons_version: 0,
             saved: None,
             view: None,
         }
+    }
+
+    /// Returns whether they are others than before.
+    pub(crate) fn set_mutes(&mut self, mutes: ConditionMutes) -> bool {
+        let is_other = self.mutes != mutes;
+        if is_other {
+            self.mutes = mutes;
+            self.unmuted = self.problems.keys().filter(|key| !self.mutes.is_muted(key)).count();
+        }
+        is_other
     }
 
     /// Where a claim on `key` goes: to the problem of its subject, or, past the limits, to the one without.
@@ -141,6 +158,7 @@ impl ConditionState {
             let tally = self.tallies.entry(key.reason.clone()).or_default();
             tally.problems += 1;
             tally.subjects += usize::from(key.subject.is_some());
+            self.unmuted += usize::from(!self.mutes.is_muted(key));
         }
         self.problems.entry(key.clone()).or_default()
     }
@@ -150,6 +168,7 @@ impl ConditionState {
         if self.problems.remove(key).is_none() {
             return;
         }
+        self.unmuted -= usize::from(!self.mutes.is_muted(key));
         if let Some(tally) = self.tallies.get_mut(&key.reason) {
             tally.problems -= 1;
             tally.subjects -= usize::from(key.subject.is_some());
@@ -245,11 +264,14 @@ impl ConditionState {
     }
 
     fn derive(&self, daemons: &BTreeMap<Arc<str>, Daemon>) -> Option<ConditionStatus> {
-        if !self.problems.is_empty() {
+        if self.unmuted > 0 {
             return Some(ConditionStatus::True);
         }
         let mut watchers = daemons.values().filter(|daemon| daemon.watches(&self.spec.condition)).peekable();
-        watchers.peek()?;
+        if watchers.peek().is_none() {
+            // What is muted is still shown.
+            return (!self.problems.is_empty()).then_some(ConditionStatus::False);
+        }
         let seen = watchers.all(|daemon| daemon.sees(&self.spec.condition));
         Some(if seen { ConditionStatus::False } else { ConditionStatus::Unknown })
     }

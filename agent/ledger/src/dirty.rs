@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use nodewell_model::{Name, ProblemKey, Table};
+use nodewell_model::{MuteKey, Name, ProblemKey, Table};
 
 use crate::claim::Claimant;
 
@@ -13,6 +13,7 @@ pub(crate) struct Dirty {
     pub(crate) daemons: BTreeSet<Arc<str>>,
     pub(crate) totals: BTreeSet<Name>,
     pub(crate) departed: bool,
+    pub(crate) mutes: BTreeSet<MuteKey>,
     /// Rows in the store that are not understood or not wanted.
     pub(crate) unwanted: BTreeSet<(Table, String)>,
     /// Grows with every mark: it distinguishes a report of something that lasts from a mere heartbeat.
@@ -42,6 +43,11 @@ impl Dirty {
     pub(crate) fn departed(&mut self) {
         self.marks += 1;
         self.departed = true;
+    }
+
+    pub(crate) fn mute(&mut self, key: &MuteKey) {
+        self.marks += 1;
+        self.mutes.insert(key.clone());
     }
 
     pub(crate) fn unwanted(&mut self, table: Table, key: String) {

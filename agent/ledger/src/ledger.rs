@@ -1,9 +1,12 @@
 //! The ledger itself: what is reported to it, and what can be read of it.
 
 mod ends;
+mod mute;
 mod reload;
 mod report;
 mod watch;
+
+pub(crate) use mute::muted;
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -27,6 +30,7 @@ use crate::{
     dirty::Dirty,
     events::{EventQueue, Run, event_of},
     hardware,
+    mutes::Mutes,
     reporter::{Ids, OnStale},
     timers::{Due, Timers},
     view,
@@ -76,6 +80,10 @@ pub enum Rejection {
         "as many daemons of {0} claim {2} of one subject as may do so together ({1} of one user or unit); report it by fewer of them"
     )]
     ShareOfClaims(String, usize, Name),
+    #[error("{0} problems are muted, and no more may be; unmute some")]
+    TooManyMutes(usize),
+    #[error("{0} is muted by the configuration ({1}); change it there and reload nodewell")]
+    MutedByConfiguration(String, String),
 }
 
 /// Why a batch of reports was not taken, and what in it stands in the way.
@@ -130,6 +138,7 @@ pub struct Ledger {
     pub(crate) account: u64,
     /// Daemons that reported a clean stop, with the ids of their last reports: one of these may still come again.
     pub(crate) departed: VecDeque<(Arc<str>, Ids)>,
+    pub(crate) mutes: Mutes,
     pub(crate) dirty: Dirty,
     /// Of the counters, what was last taken for the store.
     pub(crate) saved_run: Option<(u64, u64)>,
@@ -154,6 +163,7 @@ impl Ledger {
             version: 0,
             account: 0,
             departed: VecDeque::new(),
+            mutes: Mutes::default(),
             dirty: Dirty::default(),
             saved_run: None,
         }
@@ -248,7 +258,7 @@ impl Ledger {
     /// The boot time at which [`Ledger::advance`] has something to do.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Duration> {
-        self.timers.next()
+        self.timers.next().into_iter().chain(self.mutes.next_look()).min()
     }
 
     /// The events since the last call, oldest first.

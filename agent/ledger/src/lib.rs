@@ -25,6 +25,7 @@ mod events;
 mod hardware;
 mod ledger;
 mod limits;
+mod mutes;
 mod now;
 mod reporter;
 mod saved;

@@ -7,7 +7,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 pub use load::LoadedRows;
 
-use nodewell_model::{BootId, Name, ProblemKey, Row, Table};
+use nodewell_model::{BootId, MuteKey, Name, ProblemKey, Row, Table};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{Ledger, claim::Claimant, condition::Transition, dirty::Dirty, reporter::Ids};
@@ -18,6 +18,8 @@ pub const TABLES: [Table; 5] = [Table::Claims, Table::Conditions, Table::Daemons
 /// The keys in [`Table::Ledger`].
 const RUN: &str = "run";
 const DEPARTED: &str = "departed";
+/// Before the key of a mute, of which each has its row.
+const MUTE: &str = "mute ";
 
 /// The key of a claim's row.
 type ClaimKey = (Name, Name, Option<String>, Arc<str>, bool);
@@ -56,6 +58,7 @@ impl Ledger {
             let value = Some(&self.departed).filter(|departed| !departed.is_empty()).and_then(json);
             rows.push(Row { table: Table::Ledger, key: DEPARTED.to_owned(), value });
         }
+        rows.extend(dirty.mutes.iter().map(|key| self.mute_row(key)));
         self.dirty.marks = dirty.marks;
         self.condition_rows(&mut rows);
         self.run_row(&mut rows);
@@ -76,6 +79,7 @@ impl Ledger {
         external.for_each(|(name, _)| self.dirty.daemon(name));
         self.totals.by_reason.keys().for_each(|name| self.dirty.total(name));
         self.dirty.departed();
+        self.mutes.saved().for_each(|mute| self.dirty.mute(&mute.key));
         self.states.values_mut().for_each(|state| state.saved = None);
         self.saved_run = None;
         self.take_rows()
@@ -96,6 +100,12 @@ impl Ledger {
 
     fn total_row(&self, name: &Name) -> Row {
         Row { table: Table::Totals, key: name.to_string(), value: self.totals.by_reason.get(name).and_then(json) }
+    }
+
+    /// Those of the configuration come from there again, and what is over is no more.
+    fn mute_row(&self, key: &MuteKey) -> Row {
+        let saved = self.mutes.saved().find(|mute| mute.key == *key);
+        Row { table: Table::Ledger, key: mute_row_key(key), value: saved.and_then(json) }
     }
 
     /// There are few conditions: each is compared with what was taken of it.
@@ -119,6 +129,10 @@ impl Ledger {
             rows.push(Row { table: Table::Ledger, key: RUN.to_owned(), value: json(&run) });
         }
     }
+}
+
+fn mute_row_key(key: &MuteKey) -> String {
+    format!("{MUTE}{}", json(key).unwrap_or_default())
 }
 
 /// Plain values become JSON; what cannot would not be saved, and the tests see to it that all can.

@@ -4,6 +4,7 @@ mod conditions;
 mod daemons;
 mod ends;
 mod floods;
+mod mutes;
 mod oracle;
 mod properties;
 mod reasons;

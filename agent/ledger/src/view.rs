@@ -19,18 +19,23 @@ use crate::{
 /// Bytes of a condition's message reserved for naming the other subjects.
 const OTHERS_LIMIT_BYTES: usize = 320;
 
+/// The same for how many are muted.
+const MUTED_LIMIT_BYTES: usize = 32;
+
 type Daemons = BTreeMap<Arc<str>, Daemon>;
 
 /// `None` for a condition without problems that no monitor watches.
 pub(crate) fn condition(state: &ConditionState, daemons: &Daemons) -> Option<ConditionView> {
     let status = state.transition.status?;
     let problems = problems(state, daemons);
+    let muted = problems.iter().filter(|problem| problem.muted_until.is_some()).count();
+    let (holding, _) = problems.split_at(problems.len() - muted);
     let (reason, message) = match status {
         ConditionStatus::True => {
-            problems.first().map(|worst| (worst.reason.clone(), condition_message(worst, &problems[1..])))
+            holding.split_first().map(|(worst, others)| (worst.reason.clone(), held(worst, others, muted)))
         }
         ConditionStatus::Unknown => unseen(state, daemons),
-        ConditionStatus::False => None,
+        ConditionStatus::False => only_muted(state, muted),
     }
     .unwrap_or_else(|| (state.spec.healthy_reason.clone(), state.spec.healthy_message.clone()));
     let message = line(&message, MESSAGE_LIMIT_BYTES);
@@ -38,11 +43,17 @@ pub(crate) fn condition(state: &ConditionState, daemons: &Daemons) -> Option<Con
     Some(ConditionView { condition: state.spec.condition.clone(), status, reason, message, transition, problems })
 }
 
-/// Worst first, then oldest, then by name.
+/// What is not muted first, then the worst, then the oldest, then by name.
 fn problems(state: &ConditionState, daemons: &Daemons) -> Vec<ProblemView> {
     let mut held: Vec<_> = state.problems.iter().collect();
-    held.sort_by_cached_key(|(_, problem)| (std::cmp::Reverse(problem.severity()), problem.since()));
-    held.into_iter().filter_map(|(key, held)| problem(key, held, daemons)).collect()
+    held.sort_by_cached_key(|(key, problem)| {
+        (state.mutes.is_muted(key), std::cmp::Reverse(problem.severity()), problem.since())
+    });
+    let view = |(key, held)| {
+        let muted_until = state.mutes.of_problem(key).map(|mute| mute.until);
+        Some(ProblemView { muted_until, ..problem(key, held, daemons)? })
+    };
+    held.into_iter().filter_map(view).collect()
 }
 
 fn problem(key: &ProblemKey, problem: &Problem, daemons: &Daemons) -> Option<ProblemView> {
@@ -62,6 +73,7 @@ fn problem(key: &ProblemKey, problem: &Problem, daemons: &Daemons) -> Option<Pro
         action: spokesman.action.or_else(|| claims.find_map(|claim| claim.action)).map(|a| a.as_str().to_owned()),
         unconfirmed_since: unconfirmed(key, problem, daemons),
         test: problem.is_test(),
+        muted_until: None,
     })
 }
 
@@ -74,6 +86,21 @@ fn sources(problem: &Problem) -> String {
 fn unconfirmed(key: &ProblemKey, problem: &Problem, daemons: &Daemons) -> Option<Timestamp> {
     let silence = problem.shown().map(|(claimant, _)| daemons.get(&claimant.source)?.unconfirmed(key));
     silence.collect::<Option<Vec<_>>>()?.into_iter().max()
+}
+
+/// What holds it, and how many more would if they were not muted.
+fn held(worst: &ProblemView, others: &[ProblemView], muted: usize) -> String {
+    let text = condition_message(worst, others);
+    if muted == 0 { text } else { format!("{}; {muted} muted", cut(&text, MESSAGE_LIMIT_BYTES - MUTED_LIMIT_BYTES)) }
+}
+
+/// Of a condition that only muted problems would hold: what the longest of these mutes is about.
+fn only_muted(state: &ConditionState, muted: usize) -> Option<(Name, String)> {
+    let mutes = state.problems.keys().filter_map(|key| state.mutes.of_problem(key));
+    let last = mutes.max_by_key(|mute| mute.until)?;
+    let text = crate::ledger::muted("ProblemsMuted", last);
+    let others = if muted > 1 { format!("{muted} problems are muted; ") } else { String::new() };
+    Some((Name::fixed("ProblemsMuted"), format!("{others}{text}")))
 }
 
 /// The worst problem's message, and which other subjects have problems.

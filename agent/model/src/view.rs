@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{ConditionStatus, Name, Severity};
+use crate::{ConditionStatus, Mute, Name, Severity};
 
 /// The whole account of one node: what `nodewell status --json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +23,9 @@ pub struct NodeView {
     /// Peers that tried to report, clear or inject and may not, newest first; at most 16.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedView>,
+    /// Problems that people muted, whether there are some now or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mutes: Vec<Mute>,
 }
 
 /// The devices of one class on this node, over all daemons that count some.
@@ -68,7 +71,7 @@ pub struct ConditionView {
     pub message: String,
     /// When the status last changed, by record time: what a report of the condition calls `transition`, too.
     pub transition: Timestamp,
-    /// Active problems, worst first, then oldest.
+    /// Active problems, what is not muted first, then the worst, then the oldest.
     #[serde(default)]
     pub problems: Vec<ProblemView>,
 }
@@ -96,6 +99,9 @@ pub struct ProblemView {
     /// Made by `nodewell inject`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub test: bool,
+    /// It does not turn its condition before this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub muted_until: Option<Timestamp>,
 }
 
 /// One monitor or external problem daemon.

@@ -3,7 +3,7 @@
 /// The longest word compared; longer ones are no typing errors.
 const WORD_LIMIT_BYTES: usize = 64;
 /// Candidates that are looked at: a hostile file may declare many thousands.
-const CANDIDATES_LIMIT: usize = 500;
+const CANDIDATES_LIMIT: usize = 2_000;
 
 /// The candidate nearest to `word`, if it is near enough to be a slip of the fingers.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -65,6 +65,10 @@ fn named(set: &RuleSet) -> Vec<Named> {
         flag("inject", "condition", &conditions),
         of("clear", "condition", &conditions),
         flag("clear", "reason", &reasons),
+        of("mute", "reason", &reasons),
+        flag("mute", "condition", &conditions),
+        of("unmute", "reason", &reasons),
+        flag("unmute", "condition", &conditions),
         flag("events", "reason", &reasons),
         flag("events", "condition", &conditions),
     ]

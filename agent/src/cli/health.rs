@@ -80,8 +80,9 @@ impl Account {
     }
 }
 
-fn is_well(condition: &ConditionView) -> bool {
-    condition.status == ConditionStatus::False
+/// What is muted is no health.
+pub(super) fn is_well(condition: &ConditionView) -> bool {
+    condition.status == ConditionStatus::False && condition.problems.is_empty()
 }
 
 /// Returns how many are gone.
@@ -120,6 +121,7 @@ mod tests {
             apiserver: ApiserverView { state: ApiserverState::Disabled, last_success: None, message, undelivered: 0 },
             hardware: Vec::new(),
             refused: Vec::new(),
+            mutes: Vec::new(),
         }
     }
 

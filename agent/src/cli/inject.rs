@@ -9,10 +9,11 @@ use nodewell_client::Client;
 use nodewell_model::{
     Name,
     api::{InjectAnswer, InjectRequest},
+    view::NodeView,
 };
 
 use super::{
-    error::{CommandError, NO_PERMISSION, SOFTWARE},
+    error::{CommandError, NO_PERMISSION, SOFTWARE, TEMPORARY},
     out::Out,
     output::Output,
 };
@@ -44,6 +45,7 @@ pub(super) struct Inject {
 
 impl Inject {
     pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
+        refuse_if_muted(client, &self.reason).await?;
         let request = InjectRequest { reason: self.reason, condition: self.condition };
         let answer: InjectAnswer = client.post("/v1/inject", &request).await?;
         let before = Known::now(client, &answer.reason).await?;
@@ -59,6 +61,19 @@ impl Inject {
         way.apiserver().await?;
         way.ending()
     }
+}
+
+/// A test problem is muted like any other, and would turn no condition.
+async fn refuse_if_muted(client: &Client, reason: &Name) -> Result<(), CommandError> {
+    let view: NodeView = client.get("/v1/status").await?;
+    let Some(mute) = view.mutes.iter().find(|mute| mute.key.reason == *reason && mute.key.subject.is_none()) else {
+        return Ok(());
+    };
+    let (key, until) = (mute.key.whole(), mute.until);
+    Err(CommandError::new(
+        TEMPORARY,
+        format!("{key} is muted until {until}: a test would turn no condition; unmute it first"),
+    ))
 }
 
 /// One write is one record (`Documentation/ABI/testing/dev-kmsg`).

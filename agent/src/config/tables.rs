@@ -7,7 +7,7 @@ use nodewell_settings::{
     tables,
 };
 
-use super::{CheckProcesses, Config, Grant, MetricsAddress, SocketConfig, node_name};
+use super::{CheckProcesses, Config, ConfiguredMute, Grant, MetricsAddress, SocketConfig, node_name};
 
 const CHECK_PROCESSES: Choice<CheckProcesses> =
     Choice(&[("auto", CheckProcesses::Auto), ("spawn", CheckProcesses::Spawn), ("none", CheckProcesses::None)]);
@@ -72,7 +72,7 @@ impl Table for Config {
     }
 
     fn others() -> Vec<&'static str> {
-        Self::parts().iter().map(|part| part.key).chain(["service", "grant"]).collect()
+        Self::parts().iter().map(|part| part.key).chain(["service", "grant", "mute"]).collect()
     }
 
     fn read_others(&mut self, section: Section<'_>, report: &mut Report<'_>) {
@@ -91,5 +91,7 @@ impl Table for Config {
         // Of all files together: one more file never takes a grant away.
         let grants = tables(section, "grant", report).into_iter();
         self.grants.extend(grants.filter_map(|table| Grant::read(table, report)));
+        let mutes = tables(section, "mute", report).into_iter();
+        self.mutes.extend(mutes.filter_map(|table| ConfiguredMute::read(table, report)));
     }
 }

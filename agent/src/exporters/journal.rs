@@ -138,15 +138,14 @@ fn condition_entry(condition: &ConditionView) -> Entry {
         ConditionStatus::Unknown => Priority::Warning,
         ConditionStatus::False => Priority::Notice,
     };
+    // Where only muted problems are left it is about none of them.
+    let worst = condition.problems.first().filter(|_| condition.status != ConditionStatus::False);
     let text = format!("{} is {}: {}: {}", condition.condition, condition.status, condition.reason, condition.message);
     entry(priority, CONDITION_ID, &text)
         .field("NODEWELL_CONDITION", condition.condition.as_str())
         .field("NODEWELL_STATUS", condition.status.as_str())
         .field("NODEWELL_REASON", condition.reason.as_str())
-        .field(
-            "NODEWELL_SUBJECT",
-            condition.problems.first().and_then(|worst| worst.subject.as_deref()).unwrap_or_default(),
-        )
+        .field("NODEWELL_SUBJECT", worst.and_then(|worst| worst.subject.as_deref()).unwrap_or_default())
 }
 
 fn skipped_entry(skipped: u64) -> Entry {

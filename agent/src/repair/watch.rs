@@ -64,13 +64,14 @@ impl Watch {
     }
 }
 
-/// Only problems that a trusted source reports now: no test, and nothing whose claimant fell silent.
+/// Only problems that a trusted source reports now: no test, nothing muted, and nothing whose claimant fell silent.
 fn concerns(unit: &UnitRepair, problem: &ConditionProblem) -> bool {
     let found = &problem.problem;
     let mut sources = found.source.split(", ");
     problem.condition == unit.condition
         && (unit.reasons.is_empty() || unit.reasons.contains(&found.reason))
         && !found.test
+        && found.muted_until.is_none()
         && found.unconfirmed_since.is_none()
         && sources.any(|source| unit.sources.iter().any(|trusted| trusted == source))
 }

@@ -96,7 +96,8 @@ pub fn summary(view: &NodeView) -> String {
 
 fn problems(view: &NodeView) -> String {
     let broken: Vec<_> = with_status(view, ConditionStatus::True).collect();
-    let problems: usize = broken.iter().map(|condition| condition.problems.len()).sum();
+    let of_all = broken.iter().flat_map(|condition| &condition.problems);
+    let problems = of_all.filter(|problem| problem.muted_until.is_none()).count();
     let named = |condition: &&ConditionView| format!("{} ({})", condition.condition, condition.reason);
     match problems {
         0 => "no problem".to_owned(),
@@ -170,8 +171,8 @@ mod tests {
         let apiserver =
             ApiserverView { state, last_success: None, message: "connection refused".to_owned(), undelivered };
         let conditions = conditions.into_iter().map(Into::into).collect();
-        let (daemons, refused) = (Vec::new(), Vec::new());
-        summary(&NodeView { node: "n".to_owned(), conditions, daemons, refused, apiserver, hardware: Vec::new() })
+        let (daemons, refused, mutes, hardware) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        summary(&NodeView { node: "n".to_owned(), conditions, daemons, refused, apiserver, hardware, mutes })
     }
 
     #[test]

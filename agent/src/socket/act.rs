@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 use nodewell_model::{
+    Name,
     api::{ClearRequest, ClearedView, InjectRequest},
     text,
 };
@@ -16,7 +17,7 @@ use crate::shared_state::Command;
 
 /// `POST /v1/clear`; `peer` is who sends it, if by a grant.
 pub(super) async fn clear(api: &Api, request: ClearRequest, peer: Option<Arc<str>>) -> Result<Answer, Rejection> {
-    known_condition(api, &request)?;
+    known_condition(api, &request.condition)?;
     let ClearRequest { condition, reason, subject, id, evidence, if_unchanged_since } = request;
     let evidence = evidence.map(|evidence| text::message(evidence.as_bytes()));
     let request = nodewell_ledger::ClearRequest { condition, reason, subject, id, evidence, if_unchanged_since, peer };
@@ -29,13 +30,14 @@ pub(super) async fn clear(api: &Api, request: ClearRequest, peer: Option<Arc<str
     }
 }
 
-fn known_condition(api: &Api, request: &ClearRequest) -> Result<(), Rejection> {
+/// There is no condition of another type on this node.
+pub(super) fn known_condition(api: &Api, condition: &Name) -> Result<(), Rejection> {
     let view = api.shared_state.view();
-    if view.conditions.iter().any(|known| known.condition == request.condition) {
+    if view.conditions.iter().any(|known| known.condition == *condition) {
         return Ok(());
     }
     let known: Vec<&str> = view.conditions.iter().map(|known| known.condition.as_str()).collect();
-    let error = format!("there is no condition {}; there are: {}", request.condition, known.join(", "));
+    let error = format!("there is no condition {condition}; there are: {}", known.join(", "));
     Err(Rejection::new(StatusCode::BAD_REQUEST, error))
 }
 

@@ -94,6 +94,12 @@ impl Gate {
         self.act(peer, "injecting a problem", |rights| rights.is_unbounded())
     }
 
+    /// Whether `peer` may mute problems, and for whom it does.
+    pub(super) fn may_mute<'p>(&self, peer: &'p Peer) -> Result<&'p str, Rejection> {
+        self.act(peer, "muting a problem", |rights| rights.is_unbounded())?;
+        Ok(peer.identity().principal())
+    }
+
     /// The peers that were refused of late, newest first.
     pub(super) fn rejections(&self) -> Vec<RefusedView> {
         lock(&self.account).views()

@@ -2,7 +2,7 @@
 
 use hyper::StatusCode;
 use nodewell_model::{
-    Condition,
+    Condition, ConditionStatus,
     api::{ConditionProblem, HealthView},
     view::{ConditionView, DaemonState, DaemonView, EventView, NodeView, ProblemView, RefusedView},
 };
@@ -38,10 +38,15 @@ fn condition(view: &ConditionView) -> Condition {
         transition: view.transition,
         reason: view.reason.clone(),
         message: view.message.clone(),
-        subject: view.problems.first().and_then(|worst| worst.subject.clone()),
+        subject: worst(view).and_then(|worst| worst.subject.clone()),
         severity: None,
         action: None,
     }
+}
+
+/// Where only muted problems are left the condition is about none of them.
+fn worst(view: &ConditionView) -> Option<&ProblemView> {
+    view.problems.first().filter(|_| view.status != ConditionStatus::False)
 }
 
 /// `GET /v1/problems`: every active problem with its condition, and how a look at the host may end it.

@@ -8,7 +8,7 @@ use nodewell_model::api::ClearRequest;
 use super::{
     Api, SocketLimits, act,
     answer::{Answer, Rejection, json},
-    body,
+    body, mute,
     peer::Peer,
     read::{self, EventsQuery},
     report,
@@ -27,6 +27,8 @@ enum Endpoint {
     Readiness,
     Clear,
     Inject,
+    Mute,
+    Unmute,
     Report,
 }
 
@@ -36,7 +38,7 @@ struct Route {
     endpoint: Endpoint,
 }
 
-const ROUTES: [Route; 11] = [
+const ROUTES: [Route; 13] = [
     Route { path: "/v1/version", method: "GET", endpoint: Endpoint::Version },
     Route { path: "/v1/status", method: "GET", endpoint: Endpoint::Status },
     Route { path: "/v1/status", method: "POST", endpoint: Endpoint::Report },
@@ -48,6 +50,8 @@ const ROUTES: [Route; 11] = [
     Route { path: "/readyz", method: "GET", endpoint: Endpoint::Readiness },
     Route { path: "/v1/clear", method: "POST", endpoint: Endpoint::Clear },
     Route { path: "/v1/inject", method: "POST", endpoint: Endpoint::Inject },
+    Route { path: "/v1/mute", method: "POST", endpoint: Endpoint::Mute },
+    Route { path: "/v1/unmute", method: "POST", endpoint: Endpoint::Unmute },
 ];
 
 /// Answers one request of `peer`.
@@ -97,6 +101,14 @@ where
         Endpoint::Inject => {
             api.gate.may_inject(peer)?;
             act::inject(api, &body::read(request, limits).await?)?
+        }
+        Endpoint::Mute => {
+            let principal = api.gate.may_mute(peer)?;
+            mute::mute(api, body::read(request, limits).await?, principal).await?
+        }
+        Endpoint::Unmute => {
+            let principal = api.gate.may_mute(peer)?;
+            mute::unmute(api, body::read(request, limits).await?, principal).await?
         }
         Endpoint::Report => report::report(api, limits, peer, request).await?,
     })

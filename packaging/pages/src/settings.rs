@@ -7,8 +7,8 @@ use nodewell_settings::Shown;
 const AGENT_HEAD: &str = "\
 # nodewelld's configuration: every key, with its default. nodewell.toml(5) explains them.
 # Set yours in a file of its own, /etc/nodewell/nodewell.toml.d/NAME.toml, and upgrades never ask about this one.
-# `nodewell check` reports every error, `nodewell config show` what holds; `systemctl reload nodewell` reads rules and
-# grants again, a restart everything.
+# `nodewell check` reports every error, `nodewell config show` what holds; `systemctl reload nodewell` reads rules,
+# grants and mutes again, a restart everything.
 ";
 const CONTROLLER_HEAD: &str = "\
 # The controller's configuration: every key, with its default or an example.
@@ -25,6 +25,7 @@ shows the agent's on a node, with their values. [configuration.md](../configurat
 const LISTS: [(&str, &str); 2] =
     [("[repair]", include_str!("../lists/repair.toml")), ("[services]", include_str!("../lists/services.toml"))];
 const GRANTS: &str = include_str!("../lists/grant.toml");
+const MUTES: &str = include_str!("../lists/mute.toml");
 /// As wide as all that is read in a terminal.
 const WIDTH: usize = 118;
 /// What a value shows by itself.
@@ -32,7 +33,7 @@ const PLAIN: [&str; 6] = ["true or false", "a path", "a string", "a duration", "
 
 /// packaging/nodewell.toml.
 pub(crate) fn agents_file() -> String {
-    format!("{AGENT_HEAD}{}\n{GRANTS}", file(&agents()))
+    format!("{AGENT_HEAD}{}\n{GRANTS}\n{MUTES}", file(&agents()))
 }
 
 /// packaging/nodewell-controller.toml.

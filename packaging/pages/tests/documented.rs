@@ -73,6 +73,7 @@ fn the_shipped_configuration_changes_nothing_and_is_right_when_uncommented() {
         .collect();
     let config = parse(path, &uncommented).unwrap_or_else(|wrong| panic!("{wrong:?}"));
     assert_eq!((config.checks.services.own.len(), config.repair.units.len(), config.grants.len()), (6, 1, 3));
+    assert_eq!(config.mutes.len(), 1);
 }
 
 #[test]

@@ -58,6 +58,7 @@ impl Exporter {
             apiserver,
             hardware: Vec::new(),
             refused: Vec::new(),
+            mutes: Vec::new(),
         });
     }
 

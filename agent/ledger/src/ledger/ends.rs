@@ -60,6 +60,9 @@ impl Ledger {
                 Due::Claim(key, claimant) => self.claim_is_over(&key, &claimant, now.wall_at(deadline), now),
             }
         }
+        if self.mutes.next_look().is_some_and(|look| look <= now.boottime) {
+            self.look_at_mutes(now);
+        }
     }
 
     fn claim_is_over(&mut self, key: &ProblemKey, claimant: &Claimant, time: Timestamp, now: Now) {
@@ -149,10 +152,12 @@ impl Ledger {
         }
     }
 
-    /// The condition's healthy reason when it is healthy by this end, `ProblemEnded` when something else is wrong.
+    /// The condition's healthy reason when it is healthy by this end, `ProblemEnded` when something else is wrong, muted
+    /// or not.
     fn end_message(&self, key: &ProblemKey, ending: &Ending) -> (Name, String) {
         let state = self.states.get(&key.condition);
-        let healthy = state.filter(|state| state.transition.status == Some(ConditionStatus::False));
+        let healthy =
+            state.filter(|state| state.transition.status == Some(ConditionStatus::False) && state.problems.is_empty());
         let reason = healthy.map_or_else(|| Name::fixed("ProblemEnded"), |state| state.spec.healthy_reason.clone());
         let (ended, evidence) =
             (("reason", &key.reason as &dyn Display), ("evidence", &ending.evidence as &dyn Display));

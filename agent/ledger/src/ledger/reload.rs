@@ -29,6 +29,7 @@ impl Ledger {
             self.states.entry(spec.condition.clone()).or_insert(ConditionState { spec, ..state });
         }
         self.forget_doubts();
+        self.apply_mutes(now);
         self.refresh_all(now.wall);
     }
 

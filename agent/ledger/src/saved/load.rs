@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use nodewell_model::{Name, ProblemKey, Row, Table, view::DaemonState};
+use nodewell_model::{Mute, MuteKey, Name, ProblemKey, Row, Table, view::DaemonState};
 
-use super::{ClaimKey, DEPARTED, RUN, SavedCondition, SavedDeparted, SavedRun, parsed};
+use super::{ClaimKey, DEPARTED, MUTE, RUN, SavedCondition, SavedDeparted, SavedRun, mute_row_key, parsed};
 use crate::{
     Ledger, Now,
     claim::{Claim, Claimant},
@@ -35,6 +35,7 @@ impl Ledger {
         let run = rows.iter().find(|row| row.table == Table::Ledger && row.key == RUN);
         let run: Option<SavedRun> = run.and_then(|row| parsed(row.value.as_deref()?));
         taken.rebooted = run.is_some_and(|run| self.run.boot_id.is_none() || run.boot_id != self.run.boot_id);
+        let muted: Vec<MuteKey> = rows.iter().filter_map(muted_by).collect();
         for row in rows {
             let Row { table, key, value } = row;
             let understood = value.as_deref().and_then(|value| self.load_row(table, &key, value, &mut taken, now));
@@ -50,6 +51,7 @@ impl Ledger {
         self.forget_doubts();
         self.index_claims();
         self.timers = self.deadlines();
+        self.resume_mutes(&muted, now);
         self.end_other_boots(now);
         self.refresh_all(now.wall);
         taken
@@ -69,6 +71,13 @@ impl Ledger {
                 *total = total.saturating_add(parsed(value)?);
             }
             Table::Ledger if key == DEPARTED => self.load_departed(parsed(value)?),
+            Table::Ledger if key.starts_with(MUTE) => {
+                let mute: Mute = parsed(value)?;
+                if key != mute_row_key(&mute.key) {
+                    self.dirty.unwanted(table, key.to_owned());
+                }
+                self.load_mute(mute);
+            }
             Table::Ledger => drop(parsed::<SavedRun>(value).filter(|_| key == RUN)?),
             Table::Cursors | Table::Events | Table::Series => return None,
         }
@@ -166,6 +175,12 @@ impl Ledger {
             self.withdraw(&key, &claimant, &ending);
         }
     }
+}
+
+/// What a row mutes, if it is a mute's.
+fn muted_by(row: &Row) -> Option<MuteKey> {
+    let is_mute = row.table == Table::Ledger && row.key.starts_with(MUTE);
+    row.value.as_deref().filter(|_| is_mute).and_then(parsed::<Mute>).map(|mute| mute.key)
 }
 
 impl Claim {

@@ -73,11 +73,13 @@ fn line(reason: &Name, condition: Option<&Name>, severity: Severity) -> Listed {
 }
 
 const UNKNOWN: &str = "unknown";
+const MUTED: &str = "muted";
 
 fn of_own(own: OwnReason) -> Listed {
     let (kind, condition) = match own.holds {
         Holds::True(condition) => ("permanent", Some(condition)),
         Holds::Unknown => (UNKNOWN, None),
+        Holds::False => (MUTED, None),
         Holds::Event => ("temporary", None),
     };
     Listed { reason: own.reason, kind, condition, severity: own.severity }
@@ -88,6 +90,7 @@ impl Listed {
         match &self.condition {
             Some(condition) => condition.as_str(),
             None if self.kind == UNKNOWN => "any condition Unknown",
+            None if self.kind == MUTED => "any condition False",
             None => "event only",
         }
     }

@@ -23,6 +23,8 @@ pub(super) enum Holds {
     True(Name),
     /// Any condition that is watched by what cannot see.
     Unknown,
+    /// Any condition that only muted problems would hold.
+    False,
     Event,
 }
 
@@ -43,6 +45,7 @@ fn own(name: &str, reasons: &Reasons) -> Option<OwnReason> {
     let holds = match reasons.condition.as_str() {
         "(Unknown)" => Holds::Unknown,
         "(Event)" => Holds::Event,
+        "(False)" => Holds::False,
         // A part of other messages.
         other if other.starts_with('(') => return None,
         condition => Holds::True(condition.parse().ok()?),

@@ -5,6 +5,7 @@ mod daemons;
 mod hardware;
 mod header;
 mod healthy;
+mod muted;
 mod refused;
 
 use jiff::Timestamp;
@@ -55,6 +56,7 @@ pub(in crate::cli) fn sections(account: &Account, extent: Extent, now: Timestamp
         hardware::block(&table),
         daemons::blind(&table),
         hardware::facts(&table),
+        muted::block(&table),
         healthy::line(&table),
         daemons::reporters(&table),
         refused::block(&table),

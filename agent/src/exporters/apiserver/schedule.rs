@@ -12,7 +12,12 @@ use std::{
 };
 
 use jiff::Timestamp;
-use nodewell_model::{ConditionStatus, Name, problem::stable_hash, text, view::ConditionView};
+use nodewell_model::{
+    ConditionStatus, Name,
+    problem::stable_hash,
+    text,
+    view::{ConditionView, ProblemView},
+};
 
 /// The longest message written to a Node, in one line: every heartbeat of every node stores it again.
 pub const NODE_MESSAGE_LIMIT_BYTES: usize = 256;
@@ -64,6 +69,15 @@ struct Entry {
     turned_at: Duration,
 }
 
+/// Which problems there are, and until when they are muted.
+fn problems_hash(view: &ConditionView) -> u64 {
+    let one = |problem: &ProblemView| match problem.muted_until {
+        Some(until) => format!("{} {until}", problem.id),
+        None => problem.id.clone(),
+    };
+    stable_hash(&view.problems.iter().map(one).collect::<Vec<_>>())
+}
+
 impl ConditionContent {
     pub(super) fn of(view: &ConditionView) -> Self {
         Self {
@@ -71,7 +85,7 @@ impl ConditionContent {
             reason: view.reason.clone(),
             message: text::line(&view.message, NODE_MESSAGE_LIMIT_BYTES),
             transition: view.transition,
-            problems_hash: stable_hash(&view.problems.iter().map(|problem| &problem.id).collect::<Vec<_>>()),
+            problems_hash: problems_hash(view),
         }
     }
 

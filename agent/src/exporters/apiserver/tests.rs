@@ -106,6 +106,7 @@ impl Bench {
             apiserver,
             hardware: Vec::new(),
             refused: Vec::new(),
+            mutes: Vec::new(),
         });
     }
 

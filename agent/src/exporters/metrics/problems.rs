@@ -24,6 +24,15 @@ pub(super) fn write(exposition: &mut Exposition, sources: &MetricSources) {
     for ConditionView { condition, problems, .. } in view.conditions.iter().map(AsRef::as_ref) {
         exposition.sample("nodewell_active_problems", &[("type", condition.as_str())], count(problems.len()));
     }
+    exposition.metric(
+        "nodewell_muted_problems",
+        MetricType::Gauge,
+        "Those of them that turn no condition: they are muted.",
+    );
+    for ConditionView { condition, problems, .. } in view.conditions.iter().map(AsRef::as_ref) {
+        let muted = problems.iter().filter(|problem| problem.muted_until.is_some()).count();
+        exposition.sample("nodewell_muted_problems", &[("type", condition.as_str())], count(muted));
+    }
     write_devices(exposition, &view.hardware);
 }
 

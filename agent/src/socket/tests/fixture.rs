@@ -213,6 +213,7 @@ pub(super) fn view() -> NodeView {
         },
         hardware: Vec::new(),
         refused: Vec::new(),
+        mutes: Vec::new(),
     }
 }
 
@@ -244,5 +245,6 @@ fn problem() -> ProblemView {
         action: Some("check-filesystem".to_owned()),
         unconfirmed_since: Some(at("2026-11-21T02:20:00Z")),
         test: true,
+        muted_until: None,
     }
 }

@@ -13,14 +13,14 @@ use super::{
     },
     Extent, Table,
 };
-use crate::cli::age::age;
+use crate::cli::{age::age, health::is_well};
 
 /// Text that belongs to rows above it.
 const INDENT: usize = 2;
 
 pub(super) fn block(table: &Table<'_>) -> String {
     let mut shown: Vec<&ConditionView> = table.view.conditions.iter().map(AsRef::as_ref).collect();
-    shown.retain(|condition| table.shows_all() || condition.status != ConditionStatus::False);
+    shown.retain(|condition| table.shows_all() || !is_well(condition));
     if shown.is_empty() {
         return String::new();
     }

@@ -10,7 +10,7 @@ use super::{
         flow::{Layout, Piece, flow},
         look::{Paint, columns},
     },
-    Table,
+    Table, muted,
 };
 use crate::cli::{age::age, health::Account};
 
@@ -25,7 +25,8 @@ pub(super) fn line(account: &Account, table: &Table<'_>) -> String {
 
 fn counts(account: &Account) -> Vec<Piece> {
     let conditions = &account.view.conditions;
-    let problems: usize = conditions.iter().map(|condition| condition.problems.len()).sum();
+    let muted = muted::count(conditions.iter().map(AsRef::as_ref));
+    let problems = conditions.iter().map(|condition| condition.problems.len()).sum::<usize>() - muted;
     let unknown = conditions.iter().filter(|condition| condition.status == ConditionStatus::Unknown).count();
     let first = match problems {
         0 if unknown > 0 || !account.has_looked() => Piece::new("no known problem"),
@@ -34,7 +35,8 @@ fn counts(account: &Account) -> Vec<Piece> {
         many => Piece::painted(Paint::Bad, &format!("{many} problems")),
     };
     let unknown = (unknown > 0).then(|| Piece::painted(Paint::Warning, &format!("{unknown} unknown")));
-    [first].into_iter().chain(unknown).collect()
+    let muted = (muted > 0).then(|| Piece::new(&format!("{muted} muted")));
+    [first].into_iter().chain(muted).chain(unknown).collect()
 }
 
 fn apiserver(table: &Table<'_>) -> Vec<Piece> {

@@ -1,7 +1,5 @@
 //! What is well, in one line.
 
-use nodewell_model::ConditionStatus;
-
 use super::{
     super::{
         flow::{Layout, Piece, flow},
@@ -10,6 +8,7 @@ use super::{
     Table,
     hardware::{counted, is_well},
 };
+use crate::cli::health::is_well as condition_is_well;
 
 const TITLE: &str = "Healthy: ";
 
@@ -18,7 +17,7 @@ pub(super) fn line(table: &Table<'_>) -> String {
         return String::new();
     }
     let view = table.view;
-    let healthy = view.conditions.iter().filter(|condition| condition.status == ConditionStatus::False).count();
+    let healthy = view.conditions.iter().filter(|condition| condition_is_well(condition)).count();
     let conditions = match healthy {
         0 => None,
         1 => Some("1 condition".to_owned()),

@@ -62,6 +62,7 @@ fn problem(subject: &str, message: &str) -> ProblemView {
         action: Some("replace-disk".to_owned()),
         unconfirmed_since: None,
         test: false,
+        muted_until: None,
     }
 }
 
@@ -71,6 +72,7 @@ fn sick() -> NodeView {
     let second = ProblemView {
         unconfirmed_since: Some(at(60)),
         test: true,
+        muted_until: None,
         action: None,
         ..problem("sdc", "I/O error, dev sdc\nsector 1\u{1b}[2J")
     };
@@ -94,6 +96,7 @@ fn sick() -> NodeView {
         },
         hardware: Vec::new(),
         refused: Vec::new(),
+        mutes: Vec::new(),
     }
 }
 

@@ -249,6 +249,7 @@ fn problem(id: &str) -> ProblemView {
         action: None,
         unconfirmed_since: None,
         test: false,
+        muted_until: None,
     }
 }
 

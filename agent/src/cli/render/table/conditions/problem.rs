@@ -37,9 +37,14 @@ pub(super) fn lines(condition: &ConditionView, table: &Table<'_>) -> Vec<String>
 fn is_message_of(condition: &ConditionView, problem: &ProblemView) -> bool {
     let line = |text: &str| one_line(text, MESSAGE_LIMIT_BYTES);
     let shown = line(&condition.message);
-    let is_whole =
-        |text: &str| shown.strip_prefix(&line(text)).is_some_and(|rest| rest.is_empty() || rest.starts_with(ALSO));
+    let is_whole = |text: &str| shown.strip_prefix(&line(text)).is_some_and(is_nothing_of_it);
     is_whole(&problem.message) || is_whole(&about(problem.subject.as_deref(), &problem.message))
+}
+
+/// What may follow a problem's own message: the other subjects, and how many are muted.
+fn is_nothing_of_it(rest: &str) -> bool {
+    let is_count = |rest: &str| rest.strip_suffix(" muted").is_some_and(|count| count.parse::<usize>().is_ok());
+    rest.is_empty() || rest.starts_with(ALSO) || rest.strip_prefix("; ").is_some_and(is_count)
 }
 
 fn line(problem: &ProblemView, has_message: bool, table: &Table<'_>) -> String {
@@ -53,6 +58,7 @@ fn line(problem: &ProblemView, has_message: bool, table: &Table<'_>) -> String {
         Some(format!("seen {} ago", age(problem.last_seen))),
         problem.action.as_ref().map(|action| format!("{} {action}", look.sign("→", "->"))),
         problem.unconfirmed_since.map(|time| format!("unconfirmed for {}", age(time))),
+        problem.muted_until.map(|time| format!("muted until {time}")),
         problem.test.then(|| "[test]".to_owned()),
         wide,
         Some(&problem.message).filter(|text| has_message && !text.is_empty()).cloned(),

@@ -40,6 +40,7 @@ fn node(problems: usize) -> NodeView {
         action: None,
         unconfirmed_since: None,
         test: false,
+        muted_until: None,
     };
     let well: Vec<Arc<ConditionView>> = vec![condition(ConditionStatus::False, "DiskIsHealthy", Vec::new()).into(); 30];
     let unknown = condition(ConditionStatus::Unknown, "MonitorStale", Vec::new()).into();
@@ -53,6 +54,7 @@ fn node(problems: usize) -> NodeView {
         apiserver: ApiserverView { state: ApiserverState::Disabled, last_success: None, message, undelivered: 0 },
         hardware: Vec::new(),
         refused: Vec::new(),
+        mutes: Vec::new(),
     }
 }
 

@@ -1,0 +1,154 @@
+//! `POST /v1/mute` and `/v1/unmute`: what a person knows of and does not act on yet. The gate has let it in.
+
+use std::time::Duration;
+
+use hyper::StatusCode;
+use jiff::Timestamp;
+use nodewell_ledger::Rejection as LedgerRejection;
+use nodewell_model::{
+    Mute, MuteKey,
+    mute::{MuteRequest, MutedView, UnmuteRequest, WHY_LIMIT_BYTES},
+    text::{self, SUBJECT_LIMIT_BYTES},
+};
+
+use super::{
+    Api,
+    act::known_condition,
+    answer::{Answer, Rejection, json},
+};
+use crate::{
+    runtime::clock,
+    shared_state::{Command, Muted},
+};
+
+/// What is muted for longer is not known of any more, but forgotten.
+const LONGEST: Duration = Duration::from_secs(366 * 86_400);
+
+/// As many mutes are named in an error.
+const LISTED: usize = 10;
+
+/// Mutes for `principal`, who may do so.
+pub(super) async fn mute(api: &Api, request: MuteRequest, principal: &str) -> Result<Answer, Rejection> {
+    if api.shared_state.store().is_full() {
+        return Err(Rejection::new(StatusCode::SERVICE_UNAVAILABLE, "too much waits to be saved; try again later"));
+    }
+    let MuteRequest { reason, condition, subject, until, why, by } = request;
+    if let Some(condition) = &condition {
+        known_condition(api, condition)?;
+    }
+    let subject = subject.map(known_subject).transpose()?;
+    let why = word("why", &why, WHY_LIMIT_BYTES)?;
+    let by = person(by, principal)?;
+    in_time(until, clock::now().wall)?;
+    let mute = Mute { key: MuteKey { reason, condition, subject }, until, why, by, configured: false };
+    match api.shared_state.ask(|done| Command::Mute { mute, done }).await {
+        Some(Ok(muted)) => Ok(done(api, muted).await),
+        Some(Err(refused)) => Err(not_done(&refused)),
+        None => Err(stuck()),
+    }
+}
+
+/// Takes a mute back for `principal`, who may do so.
+pub(super) async fn unmute(api: &Api, request: UnmuteRequest, principal: &str) -> Result<Answer, Rejection> {
+    let by = person(request.by.clone(), principal)?;
+    let mut key = MuteKey::from(request);
+    key.subject = key.subject.map(known_subject).transpose()?;
+    let what = key.whole();
+    match api.shared_state.ask(|done| Command::Unmute { key, by, done }).await {
+        Some(Ok(Some(muted))) => Ok(done(api, muted).await),
+        Some(Ok(None)) => {
+            let there = listed(&api.shared_state.view().mutes);
+            Err(Rejection::new(StatusCode::NOT_FOUND, format!("{what} is not muted; {there}")))
+        }
+        Some(Err(refused)) => Err(not_done(&refused)),
+        None => Err(stuck()),
+    }
+}
+
+/// The person behind `principal`, if it says so.
+fn person(by: Option<String>, principal: &str) -> Result<String, Rejection> {
+    let by = by.map(|by| word("by", &by, WHY_LIMIT_BYTES)).transpose()?.filter(|by| by != principal);
+    Ok(by.map_or_else(|| principal.to_owned(), |by| format!("{by} ({principal})")))
+}
+
+/// One line, which is shown as it stands.
+fn word(field: &str, given: &str, limit_bytes: usize) -> Result<String, Rejection> {
+    let line = text::line(given, limit_bytes);
+    if line.trim().is_empty() || given.len() > limit_bytes {
+        let error = format!("field `{field}` takes a text of 1 to {limit_bytes} bytes");
+        return Err(Rejection::new(StatusCode::BAD_REQUEST, error));
+    }
+    Ok(line)
+}
+
+/// As problems have it: another one would mute nothing.
+fn known_subject(given: String) -> Result<String, Rejection> {
+    if word("subject", &given, SUBJECT_LIMIT_BYTES)? == given {
+        return Ok(given);
+    }
+    Err(Rejection::new(StatusCode::BAD_REQUEST, "field `subject` takes no control or invisible characters"))
+}
+
+/// What is muted, as far as an answer has room for it.
+fn listed(mutes: &[Mute]) -> String {
+    let named: Vec<String> = mutes.iter().take(LISTED).map(|mute| mute.key.whole()).collect();
+    match mutes.len() {
+        0 => "nothing is".to_owned(),
+        count if count > LISTED => format!("muted: {} and {} more", named.join(", "), count - LISTED),
+        _ => format!("muted: {}", named.join(", ")),
+    }
+}
+
+fn in_time(until: Timestamp, now: Timestamp) -> Result<(), Rejection> {
+    let left = Duration::try_from(until.duration_since(now)).unwrap_or_default();
+    let error = match left {
+        Duration::ZERO => format!("field `until`: {until} is over; this node's clock is at {now:.0}"),
+        left if left > LONGEST => {
+            format!("field `until`: a mute ends within 366 days, so that it is thought of again; {until} is later")
+        }
+        _ => return Ok(()),
+    };
+    Err(Rejection::new(StatusCode::BAD_REQUEST, error))
+}
+
+async fn done(api: &Api, Muted { problems, ticket }: Muted) -> Answer {
+    let durable = api.shared_state.store().is_durable(ticket).await;
+    let code = if durable { StatusCode::OK } else { StatusCode::ACCEPTED };
+    json(code, &MutedView { problems, durable })
+}
+
+fn not_done(refused: &LedgerRejection) -> Rejection {
+    Rejection::new(StatusCode::CONFLICT, refused.to_string())
+}
+
+fn stuck() -> Rejection {
+    Rejection::new(StatusCode::SERVICE_UNAVAILABLE, "the ledger does not answer; the agent is stopping or stuck")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mute_ends_in_the_future_and_within_a_year() {
+        let now: Timestamp = "2026-11-28T12:00:00.5Z".parse().unwrap();
+        let error = |until: &str| in_time(until.parse().unwrap(), now).unwrap_err().error;
+        assert!(in_time("2026-11-28T12:00:01Z".parse().unwrap(), now).is_ok());
+        assert!(in_time("2027-11-29T00:00:00Z".parse().unwrap(), now).is_ok());
+        let over = error("2026-11-28T12:00:00Z");
+        assert_eq!(over, "field `until`: 2026-11-28T12:00:00Z is over; this node's clock is at 2026-11-28T12:00:00Z");
+        assert!(error("2027-12-01T00:00:00Z").contains("within 366 days"));
+    }
+
+    #[test]
+    fn words_are_short_and_of_one_line() {
+        assert_eq!(word("why", "on\norder", 20).unwrap(), "on order");
+        for given in ["", "  ", "\u{200b}", &"x".repeat(21)] {
+            assert!(word("why", given, 20).is_err(), "{given:?}");
+        }
+        assert_eq!(known_subject("sda".to_owned()).unwrap(), "sda");
+        assert!(known_subject("sd\u{1b}a".to_owned()).is_err(), "no problem has such a subject");
+        assert_eq!(person(Some("alice".to_owned()), "root").unwrap(), "alice (root)");
+        assert_eq!(person(Some("root".to_owned()), "root").unwrap(), "root");
+    }
+}
