@@ -12,7 +12,19 @@ use super::{
 use crate::detector::Known;
 
 /// What such a line still shows of a record.
-const KNOWN: [&str; 5] = ["SYSLOG_IDENTIFIER", "SYSLOG_PID", "_PID", "_TRANSPORT", "UNIT"];
+const KNOWN: [&str; 6] = ["SYSLOG_IDENTIFIER", "SYSLOG_PID", "_PID", "_SYSTEMD_UNIT", "_TRANSPORT", "UNIT"];
+/// Programs whose unit is not called as they are.
+const UNITS: [(&str, &str); 9] = [
+    ("dbus-broker-launch", "dbus-broker"),
+    ("dbus-daemon", "dbus"),
+    ("dockerd", "docker"),
+    ("hyperkube", "kubelet"),
+    ("k0s", "k0scontroller"),
+    ("kubelet-wrapper", "kubelet"),
+    ("kubenswrapper", "kubelet"),
+    ("rke2", "rke2-server"),
+    ("rsyslogd", "rsyslog"),
+];
 
 /// The record in `line`. A line of another shape may still be of a log file that a rule reads.
 pub(super) fn read<'a>(line: &'a [u8], options: &ReplayOptions) -> Saved<'a> {
@@ -107,10 +119,29 @@ fn fields(tag: &str, text: &[u8], kernel: bool) -> Fields {
     }
     if tag == "systemd[1]" {
         fields.extend(unit(text).map(|unit| ("UNIT".to_owned(), unit.to_vec())));
+    } else if !kernel {
+        fields.extend(likely_unit(program).map(|unit| ("_SYSTEMD_UNIT".to_owned(), unit.into_bytes())));
     }
     let transport = if kernel { "kernel" } else { "syslog" };
     fields.push(("_TRANSPORT".to_owned(), transport.as_bytes().to_vec()));
     fields
+}
+
+/// The unit whose lines a program's are, most likely: a text shows none, and journald is not there to vouch for it.
+/// `journalctl -o with-unit` shows it in the program's place; a snap's services are called `SNAP.SERVICE`.
+fn likely_unit(program: &str) -> Option<String> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '@');
+    if program.is_empty() || !program.chars().all(is_name) || matches!(program, "systemd" | "kernel" | "sudo") {
+        return None;
+    }
+    if program.ends_with(".service") {
+        return Some(program.to_owned());
+    }
+    if program.contains('.') {
+        return Some(format!("snap.{program}.service"));
+    }
+    let other = UNITS.iter().find(|(known, _)| *known == program).map(|(_, unit)| *unit);
+    Some(format!("{}.service", other.unwrap_or(program)))
 }
 
 /// The unit that a line of the system's manager names: `Started a.service - A.`, `a.service: Failed with result …`. Older
@@ -160,6 +191,26 @@ mod tests {
         assert_eq!((saved.kernel, &*saved.text), (false, &b"Started x"[..]));
         assert_eq!(saved.fields.field("SYSLOG_IDENTIFIER").as_deref(), Some(&b"systemd"[..]));
         assert_eq!(saved.fields.field("_PID").as_deref(), Some(&b"1"[..]));
+    }
+
+    #[test]
+    fn a_programs_lines_are_its_units() {
+        let unit = |tag: &str| {
+            let line = format!("Nov 21 02:31:05 host {tag}: text");
+            let saved = shaped(line.as_bytes(), &options()).unwrap();
+            saved.fields.field("_SYSTEMD_UNIT").map(|unit| String::from_utf8_lossy(&unit).into_owned())
+        };
+        for (tag, expected) in [
+            ("kubelet[812]", "kubelet.service"),
+            ("dockerd[9]", "docker.service"),
+            ("microk8s.daemon-kubelite[7]", "snap.microk8s.daemon-kubelite.service"),
+            ("etcd.service[3]", "etcd.service"),
+        ] {
+            assert_eq!(unit(tag).as_deref(), Some(expected));
+        }
+        for tag in ["systemd[1]", "systemd[812]", "kernel", "(sd-pam)[4]", "sudo[5]"] {
+            assert_eq!(unit(tag), None, "{tag}");
+        }
     }
 
     #[test]
