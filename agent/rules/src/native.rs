@@ -23,7 +23,15 @@ const KEYS: &[&str] = &["condition", "source", "rule", "plugin", "override"];
 
 /// Reads one file's text.
 pub(crate) fn read(file: &Path, text: &str) -> Draft {
-    let mut report = Report::new(file, text);
+    read_into(Report::new(file, text), text)
+}
+
+/// The same for a text that was proven before: its patterns are parsed once, by what matches them.
+pub(crate) fn read_proven(file: &Path, text: &str) -> Draft {
+    read_into(Report::of_proven(file, text), text)
+}
+
+fn read_into(mut report: Report<'_>, text: &str) -> Draft {
     let mut draft = Draft::default();
     let (document, errors) = DeTable::parse_recoverable(text);
     let sound = errors.iter().filter_map(|error| error.span()).map(|span| span.start).min();

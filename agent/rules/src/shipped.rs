@@ -68,6 +68,12 @@ pub fn is_shipped(rule_file: &Path) -> bool {
     rule_file.starts_with(INSTALLED) || rule_file.starts_with(FOLDER)
 }
 
+/// Whether `text` is what we ship under this name: the tests prove that, and need not be run at each start.
+#[must_use]
+pub fn is_unchanged(name: &str, text: &str) -> bool {
+    FILES.iter().any(|file| file.name == name && file.text == text)
+}
+
 /// The conditions that monitors of hardware, checks and repairs raise without any rule.
 const WITHOUT_RULES: &[&str] = &[
     "DiskUnhealthy",
@@ -123,6 +129,14 @@ fn conditions(file: &'static ShippedFile) -> impl Iterator<Item = (&'static Ship
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_unchanged_by_its_name_and_every_byte() {
+        for file in FILES {
+            assert!(is_unchanged(file.name, file.text) && !is_unchanged("mine.toml", file.text), "{}", file.name);
+            assert!(!is_unchanged(file.name, &format!("{} ", file.text)), "{}", file.name);
+        }
+    }
 
     #[test]
     fn the_agent_speaks_of_its_own_state() {

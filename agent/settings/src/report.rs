@@ -29,6 +29,7 @@ pub struct Report<'a> {
     pub notes: Vec<Note>,
     pub set: Vec<Set>,
     left_out: usize,
+    proven: bool,
 }
 
 impl<'a> Report<'a> {
@@ -41,7 +42,18 @@ impl<'a> Report<'a> {
             notes: Vec::new(),
             set: Vec::new(),
             left_out: 0,
+            proven: false,
         }
+    }
+
+    /// Of a text that was proven before it came here: what is costly to prove is not proven again.
+    #[must_use]
+    pub fn of_proven(file: &'a Path, text: &str) -> Self {
+        Self { proven: true, ..Self::new(file, text) }
+    }
+
+    pub fn is_proven(&self) -> bool {
+        self.proven
     }
 
     pub fn file(&self) -> &'a Path {

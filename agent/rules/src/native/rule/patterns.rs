@@ -9,7 +9,7 @@ use nodewell_settings::{Section, StringAt};
 #[derive(Debug, Default)]
 pub(super) struct Patterns<'a> {
     pub(super) words: Vec<StringAt<'a>>,
-    /// Of those that are valid.
+    /// Of those that are valid; none of a file that was proven before.
     parsed: Vec<(usize, Hir)>,
 }
 
@@ -17,6 +17,9 @@ impl<'a> Patterns<'a> {
     /// The patterns of `key`; none if the key is not there.
     pub(super) fn read(section: Section<'a>, key: &str, report: &mut Report<'_>) -> Self {
         let words = section.strings(key, report);
+        if report.is_proven() {
+            return Self { words, parsed: Vec::new() };
+        }
         let mut parsed = Vec::with_capacity(words.len());
         for word in &words {
             match pattern::parse(Format::Native, word.text) {
