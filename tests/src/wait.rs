@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Long enough for a busy machine; what takes longer is broken.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(180);
 /// What does not change for so long has come to rest.
 pub const SETTLE: Duration = Duration::from_millis(700);
 /// Between two looks: short against what is measured, long against what a look costs.
