@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{
     super::{Store, WritePriority},
-    LONG, open, photograph,
+    LONG, durable, open, photograph,
 };
 
 type Map = BTreeMap<(Table, String), String>;
@@ -80,7 +80,7 @@ async fn check(steps: Vec<Step>) {
                 states.push(now);
             }
             Step::Flush => {
-                assert!(last == 0 || store.is_durable(last).await);
+                assert!(last == 0 || durable(&store, last).await);
                 states = vec![now];
             }
             Step::Crash => {

@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::FileExt as _, path::Path};
 
 use nodewell_model::Table;
 
-use super::{super::WritePriority, LONG, open, pairs, row, saved, until};
+use super::{super::WritePriority, LONG, durable, open, pairs, row, saved, until};
 
 async fn with_one_row(directory: &Path) {
     let store = open(directory);
@@ -29,7 +29,7 @@ async fn starts_empty(directory: &Path) {
     assert_eq!((state.save_error, state.resets), (None, 0));
     assert_eq!(moved_aside(directory).len(), 1);
     let ticket = store.put(vec![row(Table::Claims, "a", "1")], WritePriority::Now);
-    assert!(store.is_durable(ticket).await);
+    assert!(durable(&store, ticket).await);
 }
 
 #[tokio::test]
@@ -65,7 +65,7 @@ async fn an_empty_file_is_filled() {
     fs::write(directory.path().join("state.db"), "").unwrap();
     let store = open(directory.path());
     assert_eq!(saved(&store, Table::Claims).await, []);
-    assert!(store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], WritePriority::Now)).await);
+    assert!(durable(&store, store.put(vec![row(Table::Claims, "a", "1")], WritePriority::Now)).await);
     assert_eq!(moved_aside(directory.path()), Vec::<String>::new());
 }
 
@@ -104,14 +104,14 @@ async fn a_file_of_a_newer_version_is_left_alone() {
 async fn a_file_removed_under_us_is_made_again_and_filled_by_its_owners() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
-    assert!(store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], WritePriority::Now)).await);
+    assert!(durable(&store, store.put(vec![row(Table::Claims, "a", "1")], WritePriority::Now)).await);
     fs::remove_file(directory.path().join("state.db")).unwrap();
     fs::remove_file(directory.path().join("state.db-wal")).unwrap();
     store.put(vec![row(Table::Claims, "b", "2")], WritePriority::Now);
     let state = until(&store, |state| state.resets == 1).await;
     assert_eq!(state.save_error, None);
     let all = vec![row(Table::Claims, "a", "1"), row(Table::Claims, "b", "2")];
-    assert!(store.is_durable(store.put_all(&[Table::Claims], all)).await);
+    assert!(durable(&store, store.put_all(&[Table::Claims], all)).await);
     assert!(store.close(LONG).await);
     assert_eq!(saved(&open(directory.path()), Table::Claims).await, pairs(&[("a", "1"), ("b", "2")]));
 }
@@ -120,7 +120,7 @@ async fn a_file_removed_under_us_is_made_again_and_filled_by_its_owners() {
 async fn a_log_removed_under_us_is_noticed() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
-    assert!(store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], WritePriority::Now)).await);
+    assert!(durable(&store, store.put(vec![row(Table::Claims, "a", "1")], WritePriority::Now)).await);
     fs::remove_file(directory.path().join("state.db-wal")).unwrap();
     store.put(vec![row(Table::Claims, "b", "2")], WritePriority::Now);
     until(&store, |state| state.resets == 1).await;

@@ -6,7 +6,7 @@ use nodewell_model::{Row, Table};
 
 use super::{
     super::{Store, WritePriority, shared::Shared},
-    LONG, hangs, open, pairs, row, saved, until,
+    LONG, durable, hangs, open, pairs, row, saved, until,
 };
 
 async fn reason(store: &Store) -> String {
@@ -34,11 +34,11 @@ async fn a_missing_directory_is_waited_for() {
 async fn two_agents_never_share_a_file() {
     let directory = tempfile::tempdir().unwrap();
     let first = open(directory.path());
-    assert!(first.is_durable(first.put(vec![row(Table::Claims, "a", "1")], WritePriority::Now)).await);
+    assert!(durable(&first, first.put(vec![row(Table::Claims, "a", "1")], WritePriority::Now)).await);
     let second = open(directory.path());
     assert_eq!(second.load(&[Table::Claims], LONG).await, None);
     assert_eq!(reason(&second).await, "StateInUse");
-    assert!(first.is_durable(first.put(vec![row(Table::Claims, "b", "2")], WritePriority::Now)).await);
+    assert!(durable(&first, first.put(vec![row(Table::Claims, "b", "2")], WritePriority::Now)).await);
     assert!(first.close(LONG).await);
     let rows = second.load_when_opened(&[Table::Claims]).await;
     assert_eq!(rows.len(), 2, "the second agent goes on where the first ended");
