@@ -33,6 +33,12 @@ fn main() -> std::process::ExitCode {
     nodewell_tests::own_mounts::separate();
     let mut suite = nodewell_tests::suite::Suite::default();
     let behaviours = [
+        // The longest first: nothing waits for them at the end.
+        announced_reboot::list,
+        pods_zombies::list,
+        own_kernel::list,
+        api_server_away::list,
+        bmc_lies::list,
         fault_drain_fence_return::list,
         pods_own_filesystem::list,
         cable_pulled::list,
@@ -40,16 +46,11 @@ fn main() -> std::process::ExitCode {
         held::list,
         free_network::list,
         conditions_stay::list,
-        pods_zombies::list,
         own_identity::list,
         controller_host_dies::list,
-        announced_reboot::list,
-        bmc_lies::list,
-        api_server_away::list,
         credentials_rotate::list,
         rolling_upgrade::list,
         attached_volumes::list,
-        own_kernel::list,
         kubelet_upgraded::list,
         api_servers_roll::list,
         taint_evicts::list,
@@ -58,6 +59,5 @@ fn main() -> std::process::ExitCode {
         soak::list,
     ];
     behaviours.iter().for_each(|list| list(&mut suite));
-    // A cluster takes both cores of a small machine.
-    suite.run_at_once(1)
+    suite.run_at_once(nodewell_cluster::at_once())
 }

@@ -8,7 +8,7 @@ use std::{
     fmt::Display,
     path::PathBuf,
     process::Stdio,
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -98,7 +98,11 @@ pub struct Cluster {
     _network: Arc<Network>,
     volumes: Volumes,
     folder: TempDir,
+    _kernel_log: Option<MutexGuard<'static, ()>>,
 }
+
+/// There is one kernel: two clusters that read its log would each act on the other's faults.
+static KERNEL_LOG: Mutex<()> = Mutex::new(());
 
 impl Cluster {
     /// Brings one up: every Node is Ready, and nothing of nodewell's is installed.
@@ -109,6 +113,8 @@ impl Cluster {
     pub fn start(plan: Plan) -> Self {
         // The eleventh worker would have the address of `c1`.
         assert!(plan.all_workers() <= Plan::MOST_WORKERS && plan.controllers <= Plan::MOST_CONTROLLERS, "{plan:?}");
+        // A case that failed has broken nothing of this.
+        let kernel_log = plan.kernel_log.map(|_| KERNEL_LOG.lock().unwrap_or_else(PoisonError::into_inner));
         let tree = TREE.path().unwrap_or_else(|reason| panic!("{reason}"));
         let folder = leftovers::folder("cluster");
         let network = Arc::new(Network::make());
@@ -127,8 +133,17 @@ impl Cluster {
         };
         let Machines { workers, controllers, virtual_worker } = step("machines", || machines(&common, plan));
         let api = Api::new(control_plane.client());
-        let cluster =
-            Self { controllers, workers, virtual_worker, control_plane, api, _network: network, volumes, folder };
+        let cluster = Self {
+            controllers,
+            workers,
+            virtual_worker,
+            control_plane,
+            api,
+            _network: network,
+            volumes,
+            folder,
+            _kernel_log: kernel_log,
+        };
         step("nodes are Ready", || cluster.wait_until_ready());
         cluster
     }

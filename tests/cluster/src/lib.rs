@@ -83,6 +83,12 @@ pub const TREE: Tree = Tree::with(
 const PROGRAMS: [&str; 6] =
     ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl"];
 
+/// How many clusters run well beside each other here.
+#[must_use]
+pub fn at_once() -> usize {
+    room::at_once()
+}
+
 /// Why this machine cannot run a cluster, if it cannot.
 #[must_use]
 pub fn unmet() -> Option<String> {

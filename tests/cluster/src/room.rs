@@ -1,6 +1,6 @@
 //! The room that a cluster needs on this machine: what kubelets would report as pressure, and cases as waiting in vain.
 
-use std::{env, fs, process::Command};
+use std::{env, fs, num::NonZero, process::Command, thread};
 
 use nix::sys::{
     inotify::{InitFlags, Inotify},
@@ -22,6 +22,22 @@ cp /bin/true root/program
 root/program
 mknod null c 1 3
 : >null";
+
+/// What a cluster of the usual size has of them.
+const INOTIFY_OF_ONE: usize = 95;
+/// Most of a case is waiting; what is not, a boot or a package's scripts, takes a core.
+const CLUSTERS_OF_TWO_CORES: usize = 3;
+
+/// How many clusters this machine has room for.
+pub(crate) fn at_once() -> usize {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let by_cores = cores * CLUSTERS_OF_TWO_CORES / 2;
+    let by_memory = available_kib().map_or(1, |kib| kib / MEMORY_KIB / 2);
+    let limit = fs::read_to_string("/proc/sys/fs/inotify/max_user_instances").ok();
+    let by_inotify =
+        limit.and_then(|limit| limit.trim().parse::<usize>().ok()).map_or(1, |limit| limit / INOTIFY_OF_ONE);
+    by_cores.min(usize::try_from(by_memory).unwrap_or(1)).min(by_inotify).max(1)
+}
 
 /// Why there is not enough, if there is not.
 pub(crate) fn unmet() -> Option<String> {
@@ -59,10 +75,14 @@ fn disk() -> Option<String> {
 }
 
 fn memory() -> Option<String> {
-    let known = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = known.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let available: u64 = line.split_whitespace().next()?.parse().ok()?;
+    let available = available_kib()?;
     (available < MEMORY_KIB).then(|| {
         format!("needs {} MiB of memory, and {} MiB are available; see `free -m`", MEMORY_KIB / 1024, available / 1024)
     })
+}
+
+fn available_kib() -> Option<u64> {
+    let known = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = known.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.split_whitespace().next()?.parse().ok()
 }
