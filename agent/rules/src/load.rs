@@ -66,6 +66,8 @@ pub struct Loaded {
     pub set: RuleSet,
     /// In the order of files and lines.
     pub notes: Vec<Note>,
+    /// What is wanted and has no effect here, which is no reason not to run. In the order of files and lines.
+    pub warnings: Vec<Note>,
     /// In the order of files and lines.
     pub diagnostics: Vec<Diagnostic>,
 }

@@ -115,7 +115,7 @@ impl Report {
     fn take_rules(&mut self, loaded: Loaded) {
         self.plugins += loaded.set.plugins.iter().map(|monitor| monitor.tasks.len()).sum::<usize>();
         self.take_errors(loaded.diagnostics);
-        self.notes.extend(loaded.notes.into_iter().map(DiagnosticView::from));
+        self.notes.extend(loaded.warnings.into_iter().chain(loaded.notes).map(DiagnosticView::from));
         self.rules += loaded.set.rules.len();
         self.examples += loaded.set.rules.iter().map(|rule| count(&rule.examples)).sum::<usize>();
         self.take_errors(nodewell_rules::check_examples(&loaded.set));

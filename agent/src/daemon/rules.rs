@@ -8,15 +8,13 @@ use crate::config::Config;
 /// name.
 pub fn load_rules(config: &Config) -> Result<RuleSet, Vec<Diagnostic>> {
     let plan = LoadPlan { prose: Prose::SkimShipped, ..config.load_plan() };
-    let Loaded { mut set, mut diagnostics, notes } = load(&plan);
+    let Loaded { mut set, mut diagnostics, warnings, .. } = load(&plan);
+    warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     let own = shipped::own_conditions().into_iter();
     let missing: Vec<_> = own.filter(|own| set.conditions.iter().all(|spec| spec.condition != own.condition)).collect();
     set.conditions.extend(missing);
     // Rules with an error are not in the set. The examples of all others run, so that every error is reported at once.
     // The examples of the shipped rules ran before they were shipped.
-    // What an override does not find any more is no reason not to start.
-    let of_overrides = notes.iter().filter(|note| note.message.contains("override"));
-    of_overrides.for_each(|note| tracing::warn!("{note}"));
     diagnostics.extend(check_examples_where(&set, |rule| !shipped::is_shipped(&rule.location.file)));
     if diagnostics.is_empty() {
         diagnostics.extend(config.grants_beyond(&set.conditions));

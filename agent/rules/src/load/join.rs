@@ -216,6 +216,7 @@ impl Joiner<'_> {
         self.loaded.diagnostics.dedup();
         self.loaded.notes.sort();
         self.loaded.notes.dedup();
+        self.loaded.warnings.sort();
         self.loaded
     }
 }

@@ -20,13 +20,13 @@ pub(super) fn apply(overrides: Vec<OverrideDraft>, known: &[Rule], loaded: &mut 
         let location = over.location.clone();
         if let Some(earlier) = last.insert(over.reason.clone(), over) {
             let message = format!("the override of {} at {location} counts, not this one", earlier.reason);
-            loaded.notes.push(Note::new(earlier.location, message));
+            loaded.warnings.push(Note::new(earlier.location, message));
         }
     }
     for over in last.into_values() {
         match change(&over, known, &mut loaded.set) {
-            Ok(()) => loaded.notes.extend(beside_checks(&over)),
-            Err(Unfit::Note(message)) => loaded.notes.push(Note::new(over.location, message)),
+            Ok(()) => loaded.warnings.extend(beside_checks(&over)),
+            Err(Unfit::Note(message)) => loaded.warnings.push(Note::new(over.location, message)),
             Err(Unfit::Error(message)) => loaded.diagnostics.push(Diagnostic::new(over.location, message)),
         }
     }
@@ -183,9 +183,9 @@ mod tests {
 
     #[test]
     fn what_finds_no_rule_any_more_keeps_no_agent_from_starting() {
-        let Loaded { diagnostics, notes, .. } = loaded("[override.RaidSlw]\nseverity = 'info'\n");
+        let Loaded { diagnostics, warnings, .. } = loaded("[override.RaidSlw]\nseverity = 'info'\n");
         assert_eq!(diagnostics, []);
-        let message = &notes[0].message;
+        let message = &warnings[0].message;
         assert!(message.contains("no rule has this reason; did you mean \"RaidSlow\"?"), "{message}");
     }
 
@@ -206,8 +206,8 @@ mod tests {
         let mut oopses = set.rules.iter().filter(|rule| rule.reason.as_str() == "KernelOops").peekable();
         assert!(oopses.peek().is_some() && oopses.all(|rule| rule.severity == Severity::Warn));
         write("other.toml", "[override.KernelOops]\nseverity = 'info'\n");
-        let Loaded { set, notes, .. } = load(&plan);
-        assert!(notes.iter().any(|note| note.message.contains("other.toml:1 counts")), "{notes:?}");
+        let Loaded { set, warnings, .. } = load(&plan);
+        assert!(warnings.iter().any(|note| note.message.contains("other.toml:1 counts")), "{warnings:?}");
         let mut oopses = set.rules.iter().filter(|rule| rule.reason.as_str() == "KernelOops");
         assert!(oopses.all(|rule| rule.severity == Severity::Info), "the later file counts");
     }

@@ -37,13 +37,15 @@ fn shaped<'a>(line: &'a [u8], options: &ReplayOptions) -> Option<Saved<'a>> {
         Some((time, rest)) => (time, None, rest),
         None => seconds(line).map(|(since, rest)| (None, Some(since), rest))?,
     };
-    let rest = &rest[memchr::memchr(b' ', rest)? + 1..];
+    let rest = after_host(rest)?;
     let colon = memchr::memchr(b':', &rest[..rest.len().min(256)])?;
     let (tag, text) = (std::str::from_utf8(&rest[..colon]).ok()?, &rest[colon + 1..]);
     let text = text.strip_prefix(b" ").unwrap_or(text);
     // Any program may call itself so; its facility is another one.
     let is_foreign = dmesg::priority(line).0.is_some_and(|priority| priority >> 3 != 0) && !options.any_facility;
     let kernel = tag == "kernel" && !is_foreign;
+    // rsyslog 5 writes a second colon before what has no priority.
+    let text = if kernel { text.strip_prefix(b": ").unwrap_or(text) } else { text };
     let (own, text) = if kernel { dmesg::split_seconds(text) } else { (None, text) };
     let known = Known::Only(&KNOWN);
     Some(Saved {
@@ -54,6 +56,13 @@ fn shaped<'a>(line: &'a [u8], options: &ReplayOptions) -> Option<Saved<'a>> {
         known,
         ..Saved::kernel(line, text)
     })
+}
+
+/// The program and what follows it. Where logs are kept without their host, or people cut it out, that comes first.
+fn after_host(rest: &[u8]) -> Option<&[u8]> {
+    let rest = rest.trim_ascii_start();
+    let space = memchr::memchr(b' ', rest)?;
+    Some(if rest[..space].ends_with(b":") { rest } else { rest[space..].trim_ascii_start() })
 }
 
 /// What follows the time: for files whose rules do not define where the message begins.
@@ -178,6 +187,9 @@ mod tests {
             "Nov 21 02:31:05 host kernel: EXT4-fs error",
             "2026-11-21T02:31:05.000000+00:00 host kernel: EXT4-fs error",
             "<3>Nov 21 02:31:05 host kernel: EXT4-fs error",
+            "Nov 21 02:31:05 kernel: EXT4-fs error",
+            "Nov 21 02:31:05 host  kernel: EXT4-fs error",
+            "Nov 21 02:31:05 host kernel: : EXT4-fs error",
         ] {
             let saved = shaped(line.as_bytes(), &options()).unwrap();
             assert_eq!((saved.kernel, &*saved.text), (true, &b"EXT4-fs error"[..]), "{line}");
@@ -208,6 +220,8 @@ mod tests {
         ] {
             assert_eq!(unit(tag).as_deref(), Some(expected));
         }
+        let without_host = shaped(b"Nov 21 02:31:05 kubelet[812]: text", &options()).unwrap();
+        assert_eq!(without_host.fields.field("_SYSTEMD_UNIT").as_deref(), Some(&b"kubelet.service"[..]));
         for tag in ["systemd[1]", "systemd[812]", "kernel", "(sd-pam)[4]", "sudo[5]"] {
             assert_eq!(unit(tag), None, "{tag}");
         }
