@@ -72,6 +72,17 @@ fn a_port_of_infiniband_is_read() {
     assert_eq!(reading.interface, None);
 }
 
+/// Of `hw_counters` none is evidence on the port: docs/pcie-and-fabrics.md.
+#[test]
+fn counters_of_congestion_and_programs_are_not_read() {
+    let tree = Tree::new();
+    tree.card("mlx5_0", "0000:18:00.0").port("mlx5_0/1", &UP);
+    let counters =
+        [("hw_counters/np_cnp_sent", "7"), ("hw_counters/symbol_error", "7"), ("counters/port_xmit_wait", "9")];
+    tree.port("mlx5_0/1", &counters);
+    assert_eq!(tree.read("mlx5_0/1").counters, BTreeMap::new());
+}
+
 #[test]
 fn a_port_on_ethernet_knows_its_interface() {
     let tree = Tree::new();
