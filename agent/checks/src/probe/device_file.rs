@@ -8,11 +8,11 @@ use std::{
 
 use super::Roots;
 
-/// The name below /dev of the file that the device at `entry` of sysfs should have and has not; `None` also where that is
-/// not known.
+/// The name below /dev of the file that the device at `entry` of sysfs should have and has not; `None` also where that
+/// is not known.
 ///
-/// The kernel names it (`DEVNAME` of `uevent`), and makes it in devtmpfs (drivers/base/core.c `device_add`). Only where /dev
-/// is one does its absence mean something: containers and sandboxes have a /dev of their own that shows less.
+/// The kernel names it (`DEVNAME` of `uevent`), and makes it in devtmpfs (drivers/base/core.c `device_add`). Only where
+/// /dev is one does its absence mean something: containers and sandboxes have a /dev of their own that shows less.
 pub fn missing(roots: &Roots, entry: &Path) -> Option<String> {
     let uevent = fs::read_to_string(entry.join("uevent")).ok()?;
     let name = uevent.lines().find_map(|line| line.strip_prefix("DEVNAME="))?;

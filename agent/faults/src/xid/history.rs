@@ -1,5 +1,5 @@
-//! What a single Xid does not show: a GPU that fails again after each restart, and crashes that all come from one part of
-//! a GPU, whatever program runs there.
+//! What a single Xid does not show: a GPU that fails again after each restart, and crashes that all come from one part
+//! of a GPU, whatever program runs there.
 
 mod crashes;
 #[cfg(test)]
@@ -20,6 +20,9 @@ use crate::{Decoded, message, pci};
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 /// NVSentinel's figure, too.
 const FAILURES: usize = 5;
+/// A GPU that stays broken is started again by each program that tries, and fails again: a start counts only if it had
+/// been silent for so long.
+const SILENT: Duration = Duration::from_secs(1_800);
 /// More GPUs than any machine has: addresses that something broken makes up must not fill the memory.
 const MOST_GPUS: usize = 256;
 /// What the driver reports of a GPU beside another Xid: no failure by itself.
@@ -53,6 +56,7 @@ pub struct XidHistory {
 struct Gpu {
     /// Whether it was started, or the driver reported that it needs nothing, since it failed last.
     has_restarted: bool,
+    failed_last: Option<Duration>,
     /// Its latest failures with a restart between them.
     failures: VecDeque<Duration>,
     crashes: BTreeMap<u32, Crashes>,
@@ -66,7 +70,7 @@ impl XidHistory {
         }
         if let Some(address) = started(text) {
             if let Some(gpu) = self.gpus.get_mut(&address) {
-                gpu.has_restarted = true;
+                gpu.start(written.at);
             }
             return Vec::new();
         }
@@ -82,6 +86,10 @@ impl XidHistory {
 }
 
 impl Gpu {
+    fn start(&mut self, at: Duration) {
+        self.has_restarted |= self.failed_last.is_some_and(|last| last.abs_diff(at) >= SILENT);
+    }
+
     /// A GPU that is broken prints its Xid whenever a program asks it: only what follows a restart is another failure.
     fn fail(&mut self, line: &Line<'_>, decoded: &[Decoded], at: Duration) -> Option<Repeated> {
         if line.code == RECOVERY_ACTION || !decoded.iter().any(is_failure) {
@@ -92,6 +100,7 @@ impl Gpu {
             self.failures.push_back(at);
         }
         self.has_restarted = false;
+        self.failed_last = Some(at);
         if self.failures.len() > FAILURES {
             self.failures.pop_front();
         }
@@ -148,8 +157,8 @@ fn is_recovered(line: &Line<'_>, decoded: &[Decoded]) -> bool {
     line.code == RECOVERY_ACTION && !decoded.is_empty() && decoded.iter().all(is_clear)
 }
 
-/// `NVRM: GPU at PCI:0000:05:00: GPU-6f8e2a1c-…`: the driver prints it before the first Xid since it has started the GPU
-/// (open-gpu-kernel-modules, src/nvidia/src/kernel/gpu/rc/kernel_rc.c, `_krcLogUuidOnce`).
+/// `NVRM: GPU at PCI:0000:05:00: GPU-6f8e2a1c-…`: the driver prints it before the first Xid since it has started the
+/// GPU (open-gpu-kernel-modules, src/nvidia/src/kernel/gpu/rc/kernel_rc.c, `_krcLogUuidOnce`).
 fn started(text: &str) -> Option<String> {
     let (address, _) = text.strip_prefix("NVRM: GPU at PCI:")?.split_once(": ")?;
     pci::address(address)

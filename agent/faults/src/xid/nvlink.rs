@@ -2,8 +2,8 @@
 //! 0x0)`, and what their bits show on a GPU of the Hopper generation.
 //!
 //! The bits are those that NVIDIA's Xid catalogue lists under WORKFLOW_NVLINK_ERR
-//! (docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html): for Hopper alone, whose first, third, fourth and fifth
-//! register are in use. On other GPUs nothing is read from them.
+//! (docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html): for Hopper alone, whose first, third, fourth and
+//! fifth register are in use. On other GPUs nothing is read from them.
 
 /// How many there are in a line.
 const REGISTERS: usize = 7;
@@ -33,8 +33,8 @@ const fn bits(places: &[u32]) -> u32 {
     mask
 }
 
-/// What the registers of a Hopper's line show. `None`: a reset is wanted, as without registers; so it is for bits of which
-/// the catalogue says that they are memory errors, and for those that it does not list.
+/// What the registers of a Hopper's line show. `None`: a reset is wanted, as without registers; so it is for bits of
+/// which the catalogue says that they are memory errors, and for those that it does not list.
 pub(crate) fn shown(rest: &str) -> Option<Shown> {
     let registers = read(rest)?;
     let without = |mask: &Registers| {

@@ -1,9 +1,9 @@
 //! Crashes of programs, by the part of the GPU that reported them: the same part again and again, with other programs,
 //! and no other part, points at the GPU.
 //!
-//! A kernel with one block runs on the same part each time, so a single program that crashes in a loop looks like a broken
-//! part. The evidence is another program that crashes there too. Names are the programs' own choice, and a pod may crash as
-//! it likes: this is never more than an Event. A kernel that fills the GPU crashes in many parts at once.
+//! A kernel with one block runs on the same part each time, so a single program that crashes in a loop looks like a
+//! broken part. The evidence is another program that crashes there too. Names are the programs' own choice, and a pod may
+//! crash as it likes: this is never more than an Event. A kernel that fills the GPU crashes in many parts at once.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -105,7 +105,7 @@ fn multiprocessor(rest: &str) -> Option<String> {
     Some(format!("GPC {}, TPC {}", number(gpc)?, number(tpc)?))
 }
 
-/// `MMU Fault: ENGINE GRAPHICS GPC5 GPCCLIENT_T1_5 faulted @ 0x2ae1_d6600000`; older drivers leave the first number out.
+/// `MMU Fault: ENGINE GRAPHICS GPC5 GPCCLIENT_T1_5 faulted @ 0x2ae1_d6600000`; older drivers leave the GPC out.
 fn client(rest: &str) -> Option<String> {
     let (_, after) = rest.rsplit_once("MMU Fault: ENGINE GRAPHICS GPC")?;
     let (gpc, after) = after.split_once(" GPCCLIENT_T1_")?;

@@ -72,9 +72,14 @@ fn a_gpu_that_fails_after_each_restart_is_another_problem() {
     let mut detector = detector(vec![xids()]);
     let fatal = "NVRM: Xid (PCI:0000:05:00): 119, pid=1, name=x, Timeout after 6s";
     let started = "NVRM: GPU at PCI:0000:05:00: GPU-6f8e2a1c-1111-2222-3333-444455556666";
-    let all = push_all(&mut detector, &[fatal, started].repeat(4));
-    assert!(all.iter().all(|findings| findings.len() <= 1), "each failure is one Xid");
-    let [xid, repeated] = <[Finding; 2]>::try_from(found(&mut detector, fatal)).unwrap();
+    let mut out = Vec::new();
+    for (hour, text) in (0..).zip([fatal, started].repeat(4)) {
+        detector.push(&record(text.as_bytes(), hour * 3_600), &mut out);
+    }
+    assert_eq!(out.len(), 4, "each failure is one Xid");
+    out.clear();
+    detector.push(&record(fatal.as_bytes(), 8 * 3_600), &mut out);
+    let [xid, repeated] = <[Finding; 2]>::try_from(out).unwrap();
     assert_eq!((xid.message.as_str(), repeated.reason.as_str()), (fatal, "GpuFailsRepeatedly"));
     assert_eq!((repeated.condition, repeated.subject), (xid.condition, xid.subject));
     assert!(repeated.ends_at_boot && repeated.ends_after_quiet.is_some() && repeated.message != fatal);
@@ -88,10 +93,11 @@ fn test_records_are_no_failures() {
     let fatal = "NVRM: Xid (PCI:0000:05:00): 119, pid=1, name=x, Timeout after 6s";
     let started = "NVRM: GPU at PCI:0000:05:00: GPU-6f8e2a1c-1111-2222-3333-444455556666";
     let mut out = Vec::new();
-    for text in [fatal, started].repeat(10) {
-        detector.push(&Record { test: true, ..record(text.as_bytes(), 1000) }, &mut out);
+    for (hour, text) in (0..).zip([fatal, started].repeat(10)) {
+        detector.push(&Record { test: true, ..record(text.as_bytes(), hour * 3_600) }, &mut out);
     }
     assert!(out.iter().all(|finding| finding.reason.as_str() == "GpuXid119GspRpcTimeout"));
+    assert_eq!(out.len(), 10);
 }
 
 #[test]
