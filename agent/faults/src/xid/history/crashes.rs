@@ -2,8 +2,8 @@
 //! and no other part, points at the GPU.
 //!
 //! A kernel with one block runs on the same part each time, so a single program that crashes in a loop looks like a
-//! broken part. The evidence is another program that crashes there too. Names are the programs' own choice, and a pod may
-//! crash as it likes: this is never more than an Event. A kernel that fills the GPU crashes in many parts at once.
+//! broken part. The evidence is another program that crashes there too. Names are the programs' own choice, and a pod
+//! may crash as it likes: this is never more than an Event. A kernel that fills the GPU crashes in many parts at once.
 
 use std::{
     collections::{BTreeSet, VecDeque},
