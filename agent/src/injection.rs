@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, io::Read, sync::Arc, time::Duration};
 
+use nodewell_faults::Host;
 use nodewell_model::{
     BootId, Name, Severity,
     api::{InjectAnswer, InjectRequest},
@@ -118,7 +119,7 @@ fn decoded(rules: &RuleSet, request: &InjectRequest) -> Option<Chosen> {
     let decoder = from_kernel.filter_map(|rule| rule.decoder).find(|decoder| decoder.gives(&request.reason))?;
     let tables = rules.tables();
     let example = tables.example(decoder, &request.reason)?;
-    let found = tables.decode(decoder, &example, None).into_iter().next()?;
+    let found = tables.decode(decoder, &example, &Host::default()).into_iter().next()?;
     let fits = request.condition.is_none() || found.condition == request.condition;
     let (reason, condition, severity) = (found.reason, found.condition, found.severity);
     fits.then_some(Chosen { example, reason, condition, severity })

@@ -6,6 +6,7 @@
 pub mod attribute;
 pub mod clock;
 pub mod debounce;
+pub mod device_file;
 pub mod growth;
 pub mod judge;
 pub mod last_saved;

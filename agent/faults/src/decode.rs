@@ -12,13 +12,15 @@ use std::{
 use nodewell_model::{Action, FindingKind, Name, Severity};
 
 use crate::{
-    Branch,
+    Branch, Host,
     codes::{Meaning, OverrideError, Overrides, overrides},
     nvlink5, sxid, xid,
 };
 
 /// The Xid by which the driver reports what a GPU needs.
 const RECOVERY: u32 = 154;
+/// A link's error, with registers.
+const NVLINK: u32 = 74;
 
 /// A decoder that a rule can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -94,11 +96,11 @@ impl Tables {
         Ok(Self { xids, sxids: shipped.sxids.merged(&overrides, path)? })
     }
 
-    /// What `line` reports under a driver of `branch`: nothing, one thing, or several that it ends.
+    /// What `line` reports on `host`: nothing, one thing, or several that it ends.
     #[must_use]
-    pub fn decode(&self, decoder: Decoder, line: &str, branch: Option<Branch>) -> Vec<Decoded> {
+    pub fn decode(&self, decoder: Decoder, line: &str, host: &Host) -> Vec<Decoded> {
         match decoder {
-            Decoder::Xid => xid::Line::parse(line).map(|line| self.xid(&line, branch)).unwrap_or_default(),
+            Decoder::Xid => xid::Line::parse(line).map(|line| self.xid(&line, host)).unwrap_or_default(),
             Decoder::Sxid => sxid::Line::parse(line).map(|line| self.sxid(&line)).into_iter().collect(),
         }
     }
@@ -113,12 +115,14 @@ impl Tables {
         Decoded::raise(self.sxids.classify(line.code, line.is_fatal), &line.address)
     }
 
-    fn xid(&self, line: &xid::Line<'_>, branch: Option<Branch>) -> Vec<Decoded> {
+    fn xid(&self, line: &xid::Line<'_>, host: &Host) -> Vec<Decoded> {
+        let branch = host.branch;
         let Some(meaning) = self.xids.classify(line.code, branch) else { return Vec::new() };
         if line.code == RECOVERY {
             return self.recovery(line, meaning, branch);
         }
-        let raise = Decoded::raise(linked(meaning, line, branch), &line.address);
+        let meaning = if line.code == NVLINK { registered(meaning, line, host) } else { linked(meaning, line, branch) };
+        let raise = Decoded::raise(meaning, &line.address);
         let ended = xid::ends(line.code).and_then(|code| self.clear(code, &line.address, branch));
         [raise].into_iter().chain(ended).collect()
     }
@@ -143,6 +147,16 @@ impl Tables {
 
     fn clear(&self, code: u32, address: &str, branch: Option<Branch>) -> Option<Decoded> {
         Decoded::clears(&self.xids.classify(code, branch)?, address).into_iter().next()
+    }
+}
+
+/// The registers of Xid 74, which are known of Hoppers alone.
+fn registered(meaning: Meaning, line: &xid::Line<'_>, host: &Host) -> Meaning {
+    let shown = xid::nvlink::shown(line.rest).filter(|_| host.hoppers.contains(&line.address));
+    match shown {
+        Some(xid::nvlink::Shown::Harmless) => meaning.with_fatal(false),
+        Some(xid::nvlink::Shown::Mechanical) => meaning.acting(Action::InspectHardware),
+        None => meaning,
     }
 }
 

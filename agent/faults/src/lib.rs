@@ -9,6 +9,7 @@ pub mod branch;
 mod catalogue;
 pub mod codes;
 pub mod decode;
+pub mod host;
 pub mod message;
 pub mod nvlink5;
 pub mod pci;
@@ -19,5 +20,6 @@ pub mod xid;
 
 pub use branch::Branch;
 pub use decode::{Decoded, Decoder, Tables};
+pub use host::Host;
 pub use message::{message, messages};
 pub use reason::Reason;

@@ -1,6 +1,8 @@
 //! Xids: the numbers that NVIDIA's driver gives its GPUs' errors, in the kernel log and through NVML alike.
 
+pub mod history;
 mod line;
+pub(crate) mod nvlink;
 mod recovery;
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ mod start;
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_faults::Branch;
+use nodewell_faults::{Host, xid::history::XidHistory};
 use nodewell_model::{Finding, Name, Record};
 
 pub(crate) use fields::Known;
@@ -35,8 +35,9 @@ pub struct Detector {
     claimed: Selected,
     /// `None`: nothing is too old, as in a replay.
     start: Option<Start>,
-    /// The branch of NVIDIA's driver, for decoders.
-    branch: Option<Branch>,
+    /// For decoders.
+    host: Host,
+    xids: XidHistory,
 }
 
 /// One record on its way through the rules.
@@ -54,8 +55,8 @@ impl Detector {
         let matcher = Matcher::new(&set, reader)?;
         let ring = Ring::new(matcher.depth() - 1);
         let slots = slots(&set);
-        let (counters, selected, claimed) = Default::default();
-        Ok(Self { set, matcher, ring, counters, slots, selected, claimed, start: None, branch: None })
+        let (counters, selected, claimed, host, xids) = Default::default();
+        Ok(Self { set, matcher, ring, counters, slots, selected, claimed, start: None, host, xids })
     }
 
     /// The agent started at `started`: rules of Node Problem Detector pass over what is older than their `lookback` or
@@ -66,10 +67,10 @@ impl Detector {
         Self { start: Some(Start { at: started, default_lookback }), ..self }
     }
 
-    /// NVIDIA's driver is of this branch, until its own line names another.
+    /// The log is of this host. The branch of NVIDIA's driver holds until its own line names another.
     #[must_use]
-    pub fn with_driver(self, branch: Option<Branch>) -> Self {
-        Self { branch, ..self }
+    pub fn with_host(self, host: Host) -> Self {
+        Self { host, ..self }
     }
 
     /// All that was there at the start has been read: what comes now is news, whatever a clock that jumps shows.
@@ -94,7 +95,8 @@ impl Detector {
     pub fn forget(&mut self) {
         self.counters.clear();
         self.ring = Ring::new(self.matcher.depth() - 1);
-        self.branch = None;
+        self.host.branch = None;
+        self.xids = XidHistory::default();
     }
 
     pub(crate) fn matcher(&self) -> &Matcher {

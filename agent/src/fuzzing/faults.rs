@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use nodewell_faults::{Branch, Decoder, Tables, pci};
+use nodewell_faults::{Branch, Decoder, Host, Tables, pci};
 use nodewell_model::FindingKind;
 
 /// The first byte chooses the driver's branch. What a line decodes to is always sound, and every error in an operator's
@@ -22,8 +22,9 @@ pub fn faults(input: &[u8]) {
 }
 
 fn decode(tables: &Tables, line: &str, branch: Option<Branch>) {
+    let host = Host { branch, hoppers: ["0000:05:00.0".to_owned()].into() };
     for decoder in Decoder::ALL {
-        for decoded in tables.decode(decoder, line, branch) {
+        for decoded in tables.decode(decoder, line, &host) {
             assert!(decoder.gives(&decoded.reason), "{decoded:?}");
             assert_eq!(pci::address(&decoded.subject).as_ref(), Some(&decoded.subject));
             assert!(decoded.kind == FindingKind::Raise || decoded.condition.is_some(), "{decoded:?}");

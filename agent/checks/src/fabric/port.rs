@@ -23,6 +23,9 @@ pub(crate) const DOWN: DebounceTimes =
 const SLOW: DebounceTimes =
     DebounceTimes { for_duration: Duration::from_secs(240), keep_firing_for: Duration::from_secs(240) };
 
+/// The kernel makes the file with the device.
+const FILE: DebounceTimes = DebounceTimes { for_duration: Duration::from_secs(240), keep_firing_for: Duration::ZERO };
+
 /// One port.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Port {
@@ -44,6 +47,8 @@ pub(crate) struct Port {
     down: Debounce,
     #[serde(default, skip_serializing_if = "Debounce::is_nothing")]
     slow: Debounce,
+    #[serde(default, skip_serializing_if = "Debounce::is_nothing")]
+    no_file: Debounce,
     #[serde(default)]
     downs: LinkDowns,
     #[serde(default)]
@@ -91,6 +96,8 @@ impl Port {
         self.was_up |= reading.is_up();
         let back = self.take_state(&reading, is_expected, now);
         self.take_rate(&reading, now.boottime);
+        let is_used = is_expected || self.was_up;
+        self.no_file.observe(is_used && reading.missing_file.is_some(), now.boottime, FILE);
         self.downs.observe(&reading, now.boottime);
         let full = self.counters.observe(&reading.counters, now.boottime);
         self.reading = Some(reading);
@@ -122,12 +129,9 @@ impl Port {
             return vec![Fault::of("FabricPortMissing", &[])];
         }
         let Some(reading) = &self.reading else { return Vec::new() };
-        let mut faults: Vec<Fault> = [self.down_fault(reading), self.slow_fault(reading), self.flap_fault(reading)]
-            .into_iter()
-            .flatten()
-            .collect();
-        faults.extend(self.counters.faults());
-        faults
+        let states = [self.down_fault(reading), self.slow_fault(reading), self.flap_fault(reading)];
+        let file = self.file_fault(reading);
+        states.into_iter().chain([file]).flatten().chain(self.counters.faults()).collect()
     }
 
     fn down_fault(&self, reading: &PortReading) -> Option<Fault> {
@@ -149,6 +153,11 @@ impl Port {
         let location = location(reading);
         let args: MessageArgs<'_> = &[("rate", &reading.rate.text), ("best", &self.best.text), ("location", &location)];
         self.slow.holds().then(|| Fault::of("FabricPortSlow", args))
+    }
+
+    fn file_fault(&self, reading: &PortReading) -> Option<Fault> {
+        let file = reading.missing_file.as_ref().filter(|_| self.no_file.holds())?;
+        Some(Fault::of("FabricDeviceFileMissing", &[("file", file), ("location", &location(reading))]))
     }
 
     fn flap_fault(&self, reading: &PortReading) -> Option<Fault> {

@@ -12,12 +12,13 @@ use super::{
 };
 use crate::{
     fabric::FabricSettings,
-    probe::{RawReading, ReadError, Reader, Roots},
+    probe::{RawReading, ReadError, Reader, Roots, device_file},
 };
 
 /// Reads in a worker.
 #[derive(Debug)]
 pub struct FabricReader {
+    roots: Roots,
     cards: PathBuf,
     interfaces: PathBuf,
 }
@@ -26,7 +27,7 @@ impl FabricReader {
     #[must_use]
     pub fn new(roots: Roots, _settings: &FabricSettings) -> Self {
         let class = roots.sys.join("class");
-        Self { cards: class.join("infiniband"), interfaces: class.join("net") }
+        Self { roots, cards: class.join("infiniband"), interfaces: class.join("net") }
     }
 
     fn interface(&self, port: &Path) -> Option<Interface> {
@@ -52,6 +53,7 @@ impl Reader for FabricReader {
 
     fn read(&mut self, device: &str) -> Result<RawReading, ReadError> {
         let (card, port) = device.split_once('/').ok_or_else(|| ReadError::Gone { what: device.to_owned() })?;
+        let missing_file = self.missing_file(card);
         let card = self.cards.join(card);
         let port = card.join("ports").join(port);
         let state = port.join("state");
@@ -64,6 +66,7 @@ impl Reader for FabricReader {
             link_layer: text(&port.join("link_layer")),
             counters: counters(&port.join("counters")),
             address: address(&card),
+            missing_file,
             interface: self.interface(&port),
         };
         RawReading::of(&reading)
@@ -71,6 +74,14 @@ impl Reader for FabricReader {
 }
 
 impl FabricReader {
+    /// By the file of its verbs, where the module for programs (ib_uverbs) is loaded.
+    fn missing_file(&self, card: &str) -> Option<String> {
+        let verbs = self.roots.sys.join("class/infiniband_verbs");
+        let mut entries = names(&verbs).unwrap_or_default().into_iter().map(|name| verbs.join(name));
+        let entry = entries.find(|entry| text(&entry.join("ibdev")) == card)?;
+        device_file::missing(&self.roots, &entry)
+    }
+
     fn ports(&self, card: &str) -> Vec<String> {
         let ports = names(&self.cards.join(card).join("ports")).unwrap_or_default();
         ports.into_iter().map(|port| format!("{card}/{port}")).collect()

@@ -23,6 +23,9 @@ pub struct PortReading {
     /// The card's PCI address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
+    /// The card's file for programs, below /dev, if the kernel has the device and the file is not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_file: Option<String>,
     /// The network interface that it belongs to, if this network namespace has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<Interface>,

@@ -1,8 +1,10 @@
-//! AMD GPUs: the error counters of amdgpu for each block (`Documentation/gpu/amdgpu/ras.rst`).
+//! AMD GPUs: the error counters of amdgpu for each block (`Documentation/gpu/amdgpu/ras.rst`), and the files by which
+//! programs open a GPU.
 
 use std::{fs, path::Path};
 
 use super::{bus, reading::Ecc};
+use crate::probe::{Roots, device_file};
 
 /// What one file contains: `ue: 0` and `ce: 0`, on newer kernels `de: 0` below (`amdgpu_ras_sysfs_read`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,6 +25,17 @@ pub(super) fn read(sys: &Path, address: &str) -> Option<Ecc> {
     let texts = files.filter_map(|file| fs::read_to_string(file.path()).ok());
     let total = texts.filter_map(|text| parse(&text)).reduce(Counts::plus)?;
     Some(Ecc { corrected: Some(total.corrected), uncorrected: Some(total.uncorrected), ..Ecc::default() })
+}
+
+/// A file of the GPU that is missing: that of compute, which all GPUs share (drivers/gpu/drm/amd/amdkfd/kfd_chardev.c),
+/// or the one for rendering, which compute opens, too.
+pub(super) fn missing_file(roots: &Roots, address: &str) -> Option<String> {
+    let folder = bus::device(&roots.sys, address).join("drm");
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let render = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("renderD"));
+    let compute = roots.sys.join("class/kfd/kfd");
+    let mut devices = [compute].into_iter().chain(render.map(|entry| entry.path()));
+    devices.find_map(|device| device_file::missing(roots, &device))
 }
 
 /// Reads one file. The file of a block that is switched off contains something else.

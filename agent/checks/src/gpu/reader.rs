@@ -65,7 +65,8 @@ impl GpuReader {
         } else if bus::is_off_the_bus(sys, address) {
             by_bus(Access::Lost)
         } else if ras::is_counted(sys, address) {
-            GpuReading { vendor: Vendor::Amd, ecc: ras::read(sys, address), ..GpuReading::default() }
+            let missing_file = ras::missing_file(&self.roots, address);
+            GpuReading { vendor: Vendor::Amd, ecc: ras::read(sys, address), missing_file, ..GpuReading::default() }
         } else {
             self.nvidias(address)?
         };

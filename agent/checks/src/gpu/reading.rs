@@ -50,6 +50,8 @@ pub struct GpuReading {
     pub recovery: Option<u64>,
     /// What it has used since the driver started it; less than before means that it was restarted.
     pub energy_millijoules: Option<u64>,
+    /// A file below /dev by which programs open it, if the kernel has the device and the file is not there.
+    pub missing_file: Option<String>,
     /// When the reading began.
     pub read_at: Timestamp,
 }

@@ -18,7 +18,7 @@ use nodewell_model::{Action, Name, Severity};
 use serde::Deserialize;
 
 use super::{
-    Codes,
+    Codes, Meaning,
     entry::{Changes, Difference, Entry},
 };
 use crate::Branch;
@@ -107,7 +107,8 @@ impl Codes {
                 Ok(())
             }
             (None, name) => {
-                let entry = change.entry(prefix, name.as_deref().unwrap_or("Unlisted"), table, difference)?;
+                let unlisted = self.unlisted(change.code);
+                let entry = change.entry(prefix, name.as_deref().unwrap_or("Unlisted"), unlisted, difference)?;
                 self.entries.insert(change.code, entry);
                 Ok(())
             }
@@ -140,8 +141,8 @@ impl Override {
         }
     }
 
-    /// An entry for a code that the shipped table does not have.
-    fn entry(&self, prefix: &str, name: &str, table: &Arc<str>, difference: Difference) -> Result<Entry, String> {
+    /// An entry for a code that the shipped table does not have: as it is without one, and what the operator changes.
+    fn entry(&self, prefix: &str, name: &str, unlisted: Meaning, difference: Difference) -> Result<Entry, String> {
         let reason = format!("{prefix}{}{name}", self.code);
         let sound = name.starts_with(|c: char| c.is_ascii_uppercase()) && Name::new(&reason).is_ok();
         if !sound {
@@ -149,15 +150,15 @@ impl Override {
         }
         Ok(Entry {
             name: name.to_owned(),
-            condition: None,
-            severity: Severity::Warn,
-            action: Action::Watch,
-            fatal: None,
-            nonfatal: None,
+            condition: unlisted.condition,
+            severity: unlisted.severity,
+            action: unlisted.action,
+            fatal: unlisted.fatal,
+            nonfatal: unlisted.nonfatal,
             meaning: "A code that the shipped table does not have.".into(),
             choice: "".into(),
-            vendor: "none".into(),
-            table: Arc::clone(table),
+            vendor: unlisted.vendor,
+            table: unlisted.table,
             differences: vec![difference],
         })
     }

@@ -4,13 +4,17 @@ use nodewell_model::{Action, FindingKind, Severity};
 use proptest::prelude::*;
 
 use super::{Decoded, Decoder, Tables};
-use crate::Branch;
+use crate::{Branch, Host};
 
 const GPU: Option<&str> = Some("GpuUnhealthy");
 const FABRIC: Option<&str> = Some("GpuFabricUnhealthy");
 
 fn xid(line: &str) -> Vec<Decoded> {
-    Tables::shipped().decode(Decoder::Xid, line, None)
+    Tables::shipped().decode(Decoder::Xid, line, &Host::default())
+}
+
+fn of_branch(branch: Option<u32>) -> Host {
+    Host { branch: branch.map(Branch), ..Host::default() }
 }
 
 /// Reason, condition, severity, action, subject.
@@ -43,7 +47,7 @@ fn xids_mean_what_the_table_has() {
 
 fn merged(words: &str, line: &str, branch: u32) -> Vec<Decoded> {
     let tables = Tables::merged(words, "/etc/nodewell/xids.toml".as_ref()).unwrap();
-    tables.decode(Decoder::Xid, line, Some(Branch(branch)))
+    tables.decode(Decoder::Xid, line, &of_branch(Some(branch)))
 }
 
 #[test]
@@ -90,6 +94,34 @@ fn nvlink_5_is_as_bad_as_its_line_reports() {
 }
 
 #[test]
+fn the_registers_of_a_hoppers_link_say_what_it_needs() {
+    let hopper = Host { hoppers: ["0000:5d:00.0".to_owned()].into(), ..Host::default() };
+    let fatal = |registers: &str| {
+        format!(
+            "NVRM: Xid (PCI:0000:5d:00): 74, pid='<unknown>', name=<unknown>, NVLink: fatal error detected on link \
+             6({registers})"
+        )
+    };
+    let decoded =
+        |registers: &str, host: &Host| Tables::shipped().decode(Decoder::Xid, &fatal(registers), host).remove(0);
+    let (mechanical, memory) = ("0x10000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0", "0x10, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0");
+    let harmless = "0x800000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0";
+    let held = |action| ("GpuXid74NvlinkError", FABRIC, Severity::Error, action, "0000:5d:00.0");
+    assert_eq!(reported(&decoded(mechanical, &hopper)), held(Action::InspectHardware));
+    assert_eq!(reported(&decoded(memory, &hopper)), held(Action::ResetGpu));
+    let event = ("GpuXid74NvlinkError", None, Severity::Info, Action::None, "0000:5d:00.0");
+    assert_eq!(reported(&decoded(harmless, &hopper)), event);
+    // Of another GPU the bits are not known.
+    for registers in [mechanical, memory, harmless] {
+        assert_eq!(reported(&decoded(registers, &Host::default())), held(Action::ResetGpu), "{registers}");
+    }
+    let words = "[[xid]]\ncode = 74\naction = 'reboot'\ncondition = 'GpuUnhealthy'";
+    let tables = Tables::merged(words, "/etc/nodewell/xids.toml".as_ref()).unwrap();
+    let operators = tables.decode(Decoder::Xid, &fatal(harmless), &hopper).remove(0);
+    assert_eq!((operators.condition.is_some(), operators.action), (true, Action::Reboot));
+}
+
+#[test]
 fn nvlink_5_without_the_tables_help_goes_by_the_lines_word() {
     let chip = only("NVRM: Xid (PCI:0019:01:00): 149, NETIR Fatal XC0 i0 Link -1 (0x000fe406 0x0 0x0)");
     assert_eq!((chip.condition.is_some(), chip.action), (true, Action::ResetGpu));
@@ -128,7 +160,7 @@ fn power_smoothing_that_comes_back_ends_that_it_was_off() {
 
 #[test]
 fn a_switchs_line_and_its_continuation_are_one() {
-    let decode = |line| Tables::shipped().decode(Decoder::Sxid, line, None);
+    let decode = |line| Tables::shipped().decode(Decoder::Sxid, line, &Host::default());
     let first = decode("nvidia-nvswitch0: SXid (PCI:0000:00:00.0): 20034, Fatal, Link 30 LTSSM Fault Up");
     let reset = ("NvSwitchSXid20034LinkTrainingFault", FABRIC, Severity::Critical, Action::ResetGpu, "0000:00:00.0");
     assert_eq!(first.iter().map(reported).collect::<Vec<_>>(), [reset]);
@@ -140,9 +172,9 @@ fn an_operators_overrides_stand_whatever_the_line_reports() {
     let words = "[[xid]]\ncode = 149\ncondition = 'none'\n[[sxid]]\ncode = 24007\ncondition = 'none'";
     let tables = Tables::merged(words, std::path::Path::new("xids.toml")).unwrap();
     let link = "NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 09 (0x004525c6 0x0 0x0)";
-    assert_eq!(tables.decode(Decoder::Xid, link, None)[0].condition, None);
+    assert_eq!(tables.decode(Decoder::Xid, link, &Host::default())[0].condition, None);
     let switch = "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 24007, Fatal, Link 28 sourcetrack timeout error (First)";
-    assert_eq!(tables.decode(Decoder::Sxid, switch, None)[0].condition, None);
+    assert_eq!(tables.decode(Decoder::Sxid, switch, &Host::default())[0].condition, None);
 }
 
 #[test]
@@ -152,7 +184,7 @@ fn every_reason_has_a_line_that_shows_it() {
     let sxids = tables.sxids.codes().all().map(|meaning| (Decoder::Sxid, meaning));
     for (decoder, meaning) in xids.chain(sxids) {
         let line = tables.example(decoder, &meaning.reason).unwrap();
-        let shown = tables.decode(decoder, &line, None).remove(0);
+        let shown = tables.decode(decoder, &line, &Host::default()).remove(0);
         assert_eq!((&shown.reason, shown.kind), (&meaning.reason, FindingKind::Raise), "{line}");
         assert_eq!(shown.condition, meaning.conditions().into_iter().next(), "{line}");
         let other = if decoder == Decoder::Xid { Decoder::Sxid } else { Decoder::Xid };
@@ -161,13 +193,14 @@ fn every_reason_has_a_line_that_shows_it() {
 }
 
 /// Real lines, to be cut and mangled.
-const LINES: [&str; 6] = [
+const LINES: [&str; 7] = [
     "NVRM: Xid (PCI:0000:05:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
     "NVRM: Xid (PCI:0018:01:00): 145, pid=876767, name=ray::WorkerDict, RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0409a0c2 0x00000008 0x0)",
     "NVRM: Xid (PCI:0000:05:00): 154, pid=1, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)",
     "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 24007, Fatal, Link 28 sourcetrack timeout error (First)",
     "[ERROR] detected NVSwitch non-fatal error 12028 on fid 0 on NVSwitch pci bus id 00000000:86:00.0 physical id 3 port 61",
     "NVRM: Xid (PCI:0019:01:00): 149, NETIR Fatal XC0 i0 Link -1 (0x000fe406 0x0 0x0)",
+    "NVRM: Xid (PCI:0000:5d:00): 74, NVLink: fatal error detected on link 14(0x0, 0x0, 0x10000, 0x0, 0x0, 0x0, 0x0)",
 ];
 
 fn mangled() -> impl Strategy<Value = String> {
@@ -185,7 +218,7 @@ proptest! {
         branch in proptest::option::of(0u32..1000),
     ) {
         for decoder in Decoder::ALL {
-            for decoded in Tables::shipped().decode(decoder, &line, branch.map(Branch)) {
+            for decoded in Tables::shipped().decode(decoder, &line, &of_branch(branch)) {
                 prop_assert_eq!(crate::pci::address(&decoded.subject), Some(decoded.subject.clone()));
                 let prefix = if decoder == Decoder::Xid { "GpuXid" } else { "NvSwitchSXid" };
                 prop_assert!(decoded.reason.as_str().starts_with(prefix));

@@ -1,8 +1,11 @@
 //! The lines of NVSwitches, and what their codes mean.
 
+use std::path::Path;
+
 use nodewell_model::{Action, Severity};
 
 use super::{Line, Table};
+use crate::codes::Overrides;
 
 fn line(text: &str) -> Line {
     Line::parse(text).unwrap()
@@ -55,6 +58,18 @@ fn the_lines_word_decides_but_for_what_is_always_fatal() {
     assert_eq!([Some(true), Some(false), None].map(|word| holds(22003, word)), [true, true, true]);
     assert_eq!([Some(true), Some(false), None].map(|word| holds(26006, word)), [true, false, true]);
     assert_eq!([Some(true), Some(false), None].map(|word| holds(31999, word)), [true, false, false]);
+}
+
+#[test]
+fn an_unlisted_code_is_the_same_with_a_name_of_the_operators() {
+    let overrides = Overrides::parse("[[sxid]]\ncode = 31999\nname = 'New'", Path::new("xids.toml")).unwrap();
+    let named = Table::shipped().merged(&overrides, Path::new("xids.toml")).unwrap();
+    for word in [None, Some(false), Some(true)] {
+        let (unlisted, named) = (Table::shipped().classify(31999, word), named.classify(31999, word));
+        assert_eq!(named.reason.as_str(), "NvSwitchSXid31999New");
+        assert_eq!((named.condition, named.severity), (unlisted.condition, unlisted.severity), "{word:?}");
+        assert_eq!((named.action, named.fatal), (unlisted.action, unlisted.fatal), "{word:?}");
+    }
 }
 
 #[test]

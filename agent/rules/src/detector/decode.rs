@@ -1,7 +1,12 @@
 //! Lines whose meaning is in a table: a rule's decoder decides what is found.
 
-use nodewell_faults::{Branch, Decoded};
-use nodewell_model::{Finding, FindingKind};
+use std::time::Duration;
+
+use nodewell_faults::{
+    Branch, Decoded, Decoder,
+    xid::history::{Repeated, Written},
+};
+use nodewell_model::{Finding, FindingKind, Record};
 
 use super::{Detector, Judged};
 use crate::{
@@ -21,13 +26,24 @@ impl Detector {
     ) {
         let Some(decoder) = rule.decoder else { return };
         let line = String::from_utf8_lossy(judged.haystack.newest(Blanks::Kept));
-        self.branch = Branch::of_loading_line(&line).or(self.branch);
+        self.host.branch = Branch::of_loading_line(&line).or(self.host.branch);
         self.claimed.add(slot);
-        for decoded in judged.set.tables().decode(decoder, &line, self.branch) {
-            if !self.is_history(rule, decoded.condition.as_ref(), judged.record) {
-                out.push(judged.decoded(rule, found, decoded));
-            }
+        let all = judged.set.tables().decode(decoder, &line, &self.host);
+        let repeated = self.repeated(decoder, &line, &all, judged.record);
+        let findings = all.into_iter().map(|decoded| judged.decoded(rule, found, decoded));
+        let findings = findings.chain(repeated.into_iter().map(|repeated| judged.repeated(rule, found, repeated)));
+        let news = findings.filter(|finding| !self.is_history(rule, finding.condition.as_ref(), judged.record));
+        out.extend(news);
+    }
+
+    /// What the Xids of a GPU show together. Test records are none of them.
+    fn repeated(&mut self, decoder: Decoder, line: &str, all: &[Decoded], record: &Record<'_>) -> Vec<Repeated> {
+        if decoder != Decoder::Xid || record.test {
+            return Vec::new();
         }
+        let wall = || Duration::from_secs(u64::try_from(record.time.as_second()).unwrap_or(0));
+        let written = Written { boot_id: record.boot_id, at: record.since_boot.unwrap_or_else(wall) };
+        self.xids.take(line, all, written)
     }
 }
 
@@ -45,5 +61,10 @@ impl Judged<'_, '_> {
             subject: Some(subject),
             ..self.finding(kind, rule, found)
         }
+    }
+
+    fn repeated(&self, rule: &Rule, found: &Found, repeated: Repeated) -> Finding {
+        let Repeated { decoded, message, ends_after_quiet } = repeated;
+        Finding { message, ends_after_quiet, ..self.decoded(rule, found, decoded) }
     }
 }

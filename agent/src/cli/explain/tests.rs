@@ -110,6 +110,8 @@ fn a_code_is_explained_by_what_it_means_how_sure_that_is_and_what_to_do() {
         "sxid:24007",
         &["NvSwitchSXid24007SourcetrackTimeout\n", "if fatal  critical: holds GpuFabricUnhealthy True"],
     );
+    // As its line is judged: an Event, but for a line that says Fatal.
+    expect_text("sxid:31999", &["an event only", "if fatal  critical: holds GpuFabricUnhealthy True"]);
     expect_text("xid:999", &["GpuXid999Unlisted\n", "an event only"]);
     expect_text("GpuXid999Unlisted", &["an event only"]);
 }

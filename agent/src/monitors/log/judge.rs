@@ -1,9 +1,14 @@
 //! Record → findings: the rules of one reader, and the host's evidence on what they found.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use jiff::Timestamp;
-use nodewell_faults::Branch;
+use nodewell_faults::{Branch, Host, host::is_hopper};
 use nodewell_model::{Finding, FindingKind, Name, Record};
 use nodewell_rules::{Detector, Reader, RuleSet};
 use tokio::sync::watch;
@@ -82,7 +87,7 @@ impl Judge {
         let rules = Arc::clone(&self.rules.borrow_and_update());
         self.detector = rules.readers.iter().position(|reader| *reader == self.reader).and_then(|reader| {
             Detector::new(rules, reader)
-                .map(|detector| detector.with_start(self.started, self.lookback).with_driver(nvidia_branch()))
+                .map(|detector| detector.with_start(self.started, self.lookback).with_host(nvidia_host()))
                 .inspect_err(|diagnostics| {
                     diagnostics.iter().for_each(|diagnostic| tracing::error!(%diagnostic, "a rule cannot be run"));
                 })
@@ -115,13 +120,46 @@ fn drop_doubles(proven: &mut Vec<Finding>) {
     proven.retain(|finding| !is_double(finding));
 }
 
-/// The branch of NVIDIA's driver if it is loaded: its own line, which names it too, may have left the log long ago.
-fn nvidia_branch() -> Option<Branch> {
-    let version = std::fs::read_to_string("/sys/module/nvidia/version").ok()?;
-    Branch::of_version(&version)
+/// The branch of NVIDIA's driver if it is loaded: its own line, which names it too, may have left the log long ago. And
+/// which GPUs are Hoppers: they are on the bus before the driver is loaded.
+fn nvidia_host() -> Host {
+    static HOPPERS: LazyLock<BTreeSet<String>> = LazyLock::new(|| hoppers(Path::new("/sys/bus/pci/devices")));
+    let version = std::fs::read_to_string("/sys/module/nvidia/version").ok();
+    Host { branch: version.as_deref().and_then(Branch::of_version), hoppers: HOPPERS.clone() }
+}
+
+/// Documentation/ABI/testing/sysfs-bus-pci: a folder for each device, named by its address.
+fn hoppers(devices: &Path) -> BTreeSet<String> {
+    let text = |device: &Path, file: &str| std::fs::read_to_string(device.join(file)).unwrap_or_default();
+    let entries = std::fs::read_dir(devices).into_iter().flatten().flatten().map(|entry| entry.path());
+    let hoppers = entries.filter(|device| is_hopper(&text(device, "vendor"), &text(device, "device")));
+    hoppers.filter_map(|device| Some(device.file_name()?.to_str()?.to_owned())).collect()
 }
 
 /// What was written while the agent was away is news, however old it is; what was there before its first start is not.
 fn started(setup: &LogSetup) -> Timestamp {
     if setup.saved_cursors.is_empty() { setup.started } else { Timestamp::MIN }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hoppers_are_found_on_the_bus() {
+        let bus = tempfile::tempdir().unwrap();
+        let (nvidia, amd) = ("0x10de\n", "0x1002\n");
+        for (address, vendor, device) in [
+            ("0000:05:00.0", nvidia, "0x2330\n"),
+            ("0000:06:00.0", nvidia, "0x20b2\n"),
+            ("0000:07:00.0", amd, "0x2330\n"),
+        ] {
+            let folder = bus.path().join(address);
+            std::fs::create_dir(&folder).unwrap();
+            std::fs::write(folder.join("vendor"), vendor).unwrap();
+            std::fs::write(folder.join("device"), device).unwrap();
+        }
+        assert_eq!(hoppers(bus.path()).into_iter().collect::<Vec<_>>(), ["0000:05:00.0"]);
+        assert!(hoppers(&bus.path().join("none")).is_empty());
+    }
 }

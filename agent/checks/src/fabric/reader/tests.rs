@@ -3,6 +3,7 @@ use std::os::unix::fs::symlink;
 use tempfile::TempDir;
 
 use super::*;
+use crate::probe::device_file::tests::{add, mount_dev};
 
 /// A sysfs made from the kernel's ABI documents.
 pub(crate) struct Tree(TempDir);
@@ -41,9 +42,13 @@ impl Tree {
         fs::remove_dir_all(self.0.path().join("class/infiniband").join(card)).unwrap();
     }
 
+    fn roots(&self) -> Roots {
+        let root = self.0.path();
+        Roots { sys: root.to_owned(), proc: root.join("proc"), dev: root.join("dev"), ..Roots::default() }
+    }
+
     pub(crate) fn reader(&self) -> FabricReader {
-        let roots = Roots { sys: self.0.path().to_owned(), ..Roots::default() };
-        FabricReader::new(roots, &FabricSettings::default())
+        FabricReader::new(self.roots(), &FabricSettings::default())
     }
 
     fn read(&self, port: &str) -> PortReading {
@@ -72,6 +77,17 @@ fn a_port_of_infiniband_is_read() {
     assert_eq!(reading.interface, None);
 }
 
+/// Of `hw_counters` none is evidence on the port: docs/pcie-and-fabrics.md.
+#[test]
+fn counters_of_congestion_and_programs_are_not_read() {
+    let tree = Tree::new();
+    tree.card("mlx5_0", "0000:18:00.0").port("mlx5_0/1", &UP);
+    let counters =
+        [("hw_counters/np_cnp_sent", "7"), ("hw_counters/symbol_error", "7"), ("counters/port_xmit_wait", "9")];
+    tree.port("mlx5_0/1", &counters);
+    assert_eq!(tree.read("mlx5_0/1").counters, BTreeMap::new());
+}
+
 #[test]
 fn a_port_on_ethernet_knows_its_interface() {
     let tree = Tree::new();
@@ -84,6 +100,24 @@ fn a_port_on_ethernet_knows_its_interface() {
     assert_eq!(tree.read("mlx5_0/1").interface, Some(interface));
     tree.write("class/net/ens1f0np0/flags", "0x1003");
     assert!(tree.read("mlx5_0/1").interface.unwrap().is_wanted);
+}
+
+#[test]
+fn the_file_of_a_cards_verbs_is_looked_for() {
+    let tree = Tree::new();
+    tree.card("mlx5_0", "0000:18:00.0").port("mlx5_0/1", &UP);
+    tree.card("mlx5_1", "0000:19:00.0").port("mlx5_1/1", &UP);
+    mount_dev(&tree.roots(), &["devtmpfs"]);
+    assert_eq!(tree.read("mlx5_0/1").missing_file, None, "programs have no module");
+    for (card, uverbs) in [("mlx5_1", "uverbs0"), ("mlx5_0", "uverbs1")] {
+        let entry = tree.0.path().join("class/infiniband_verbs").join(uverbs);
+        add(&entry, &format!("DEVNAME=infiniband/{uverbs}\n"));
+        fs::write(entry.join("ibdev"), format!("{card}\n")).unwrap();
+    }
+    tree.write("class/infiniband_verbs/abi_version", "6");
+    tree.write("dev/infiniband/uverbs0", "");
+    assert_eq!(tree.read("mlx5_0/1").missing_file.as_deref(), Some("infiniband/uverbs1"));
+    assert_eq!(tree.read("mlx5_1/1").missing_file, None);
 }
 
 #[test]

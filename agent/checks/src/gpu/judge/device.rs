@@ -30,6 +30,7 @@ pub(super) struct Device {
     pub(super) unlisted: Streak,
     pub(super) links_down: Streak,
     pub(super) mig_pending: Streak,
+    pub(super) no_file: Streak,
     /// Since when the fabric has not been ready, and for how long that is.
     fabric_waits: Option<Duration>,
     pub(super) fabric_waited: Duration,
@@ -115,6 +116,7 @@ impl Device {
             self.uncorrected.take(at, ecc.uncorrected);
             self.links_down.count(links_down);
             self.mig_pending.count(reading.mig.is_some_and(|mig| mig.current != mig.pending));
+            self.no_file.count(reading.missing_file.is_some());
             self.take_fabric(&reading, at);
         }
         self.state = DeviceState::Answered(Box::new(reading));

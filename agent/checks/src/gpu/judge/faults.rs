@@ -51,6 +51,8 @@ impl GpuJudge {
         faults.extend(reading.remap.into_iter().flat_map(|remap| remapped(remap, &gpu)));
         faults.extend(reading.retired.into_iter().flat_map(|retired| pages(retired, &gpu)));
         faults.extend(device.slowdown.slowdowns().map(slowed));
+        let file = reading.missing_file.as_ref().filter(|_| device.no_file.is_sure());
+        faults.extend(file.map(|file| Fault::of("AmdGpuDeviceFileMissing", &[("file", file)])));
         faults
     }
 

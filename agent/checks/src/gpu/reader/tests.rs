@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::gpu::{Ecc, FabricState, Mig, Remap, Retired, XidEvent};
+use crate::probe::device_file::tests::{add, mount_dev};
 
 const ONE: &str = "0000:05:00.0";
 const TWO: &str = "0000:b6:00.0";
@@ -137,6 +138,7 @@ fn all_that_is_judged_is_read() {
         persistence: Some(true),
         recovery: Some(1),
         energy_millijoules: Some(77),
+        missing_file: None,
         read_at: read.read_at,
     };
     assert_eq!(read, expected);
@@ -311,6 +313,30 @@ fn gpus_of_others_are_not_listed_but_named() {
     assert_eq!(driver(&mut reader).elsewhere, [TWO]);
     let amd = gpu(&mut reader, "0000:c3:00.0");
     assert_eq!((amd.vendor, amd.ecc.unwrap().uncorrected, amd.ecc.unwrap().corrected), (Vendor::Amd, Some(3), Some(4)));
+}
+
+#[test]
+fn the_files_of_an_amd_gpu_are_looked_for() {
+    let machine = Machine::new(&[]);
+    machine.plug(ONE, "0x1002", "amdgpu");
+    fs::create_dir(machine.device(ONE).join("ras")).unwrap();
+    let root = machine.root.path();
+    let roots = Roots { sys: root.to_owned(), proc: root.join("proc"), dev: root.join("dev"), ..Roots::default() };
+    mount_dev(&roots, &["devtmpfs"]);
+    let missing = || {
+        let mut reader = GpuReader::new(roots.clone(), &GpuSettings::default());
+        gpu(&mut reader, ONE).missing_file
+    };
+    assert_eq!(missing(), None, "the kernel has neither");
+    add(&root.join("class/kfd/kfd"), "DEVNAME=kfd\n");
+    add(&machine.device(ONE).join("drm/card0"), "DEVNAME=dri/card0\n");
+    add(&machine.device(ONE).join("drm/renderD128"), "DEVNAME=dri/renderD128\n");
+    assert_eq!(missing().as_deref(), Some("kfd"));
+    fs::create_dir_all(root.join("dev/dri")).unwrap();
+    fs::write(root.join("dev/kfd"), "").unwrap();
+    assert_eq!(missing().as_deref(), Some("dri/renderD128"));
+    fs::write(root.join("dev/dri/renderD128"), "").unwrap();
+    assert_eq!(missing(), None);
 }
 
 #[test]

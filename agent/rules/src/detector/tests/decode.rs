@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use nodewell_faults::{Branch, Decoder};
+use nodewell_faults::{Branch, Decoder, Host};
 
 use super::*;
 use crate::rule::{Clears, RecoveryCheck};
@@ -11,7 +11,7 @@ fn xids() -> Rule {
     Rule {
         decoder: Some(Decoder::Xid),
         clears: Clears { boot: true, check: Some(RecoveryCheck::DeviceRecovered), ..Clears::default() },
-        ..rule("GpuXid", r"^NVRM: (?:Xid \(|loading NVIDIA UNIX )")
+        ..rule("GpuXid", r"^NVRM: (?:Xid \(|loading NVIDIA UNIX |GPU at PCI:)")
     }
 }
 
@@ -49,7 +49,7 @@ fn the_drivers_own_line_says_which_layout_its_nvlink_reports_have() {
     let line = "NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 09 (0x00402411 0x0 0x0)";
     let action = |detector: &mut Detector| found(detector, line)[0].action.unwrap().as_str();
     let load = |branch| format!("NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  {branch}  Release Build");
-    let mut detector = detector(vec![xids()]).with_driver(Some(Branch(570)));
+    let mut detector = detector(vec![xids()]).with_host(Host { branch: Some(Branch(570)), ..Host::default() });
     assert_eq!(action(&mut detector), "reset-gpu");
     assert!(found(&mut detector, &load("580.65.06")).is_empty());
     assert_eq!(action(&mut detector), "inspect-hardware");
@@ -65,6 +65,39 @@ fn events_of_before_the_start_are_history_and_what_lasts_is_not() {
     let mut detector = detector(vec![xids()]).with_start(late, Duration::ZERO);
     assert!(found(&mut detector, "NVRM: Xid (PCI:0000:05:00): 31, fault").is_empty());
     assert_eq!(found(&mut detector, "NVRM: Xid (PCI:0000:05:00): 79, fell").len(), 1);
+}
+
+#[test]
+fn a_gpu_that_fails_after_each_restart_is_another_problem() {
+    let mut detector = detector(vec![xids()]);
+    let fatal = "NVRM: Xid (PCI:0000:05:00): 119, pid=1, name=x, Timeout after 6s";
+    let started = "NVRM: GPU at PCI:0000:05:00: GPU-6f8e2a1c-1111-2222-3333-444455556666";
+    let mut out = Vec::new();
+    for (hour, text) in (0..).zip([fatal, started].repeat(4)) {
+        detector.push(&record(text.as_bytes(), hour * 3_600), &mut out);
+    }
+    assert_eq!(out.len(), 4, "each failure is one Xid");
+    out.clear();
+    detector.push(&record(fatal.as_bytes(), 8 * 3_600), &mut out);
+    let [xid, repeated] = <[Finding; 2]>::try_from(out).unwrap();
+    assert_eq!((xid.message.as_str(), repeated.reason.as_str()), (fatal, "GpuFailsRepeatedly"));
+    assert_eq!((repeated.condition, repeated.subject), (xid.condition, xid.subject));
+    assert!(repeated.ends_at_boot && repeated.ends_after_quiet.is_some() && repeated.message != fatal);
+    detector.forget();
+    assert_eq!(found(&mut detector, fatal).len(), 1, "of another boot");
+}
+
+#[test]
+fn test_records_are_no_failures() {
+    let mut detector = detector(vec![xids()]);
+    let fatal = "NVRM: Xid (PCI:0000:05:00): 119, pid=1, name=x, Timeout after 6s";
+    let started = "NVRM: GPU at PCI:0000:05:00: GPU-6f8e2a1c-1111-2222-3333-444455556666";
+    let mut out = Vec::new();
+    for (hour, text) in (0..).zip([fatal, started].repeat(10)) {
+        detector.push(&Record { test: true, ..record(text.as_bytes(), hour * 3_600) }, &mut out);
+    }
+    assert!(out.iter().all(|finding| finding.reason.as_str() == "GpuXid119GspRpcTimeout"));
+    assert_eq!(out.len(), 10);
 }
 
 #[test]

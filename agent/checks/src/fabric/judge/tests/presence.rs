@@ -1,6 +1,33 @@
 use super::*;
 
 #[test]
+fn a_card_whose_file_stays_away_cannot_be_opened() {
+    let mut fabric = Fabric::ordinary();
+    fabric.after(0);
+    fabric.port().missing_file = Some("infiniband/uverbs0".to_owned());
+    fabric.after(10);
+    assert!(is_healthy(&fabric.during(230)), "it may be made in a moment");
+    let findings = fabric.during(10);
+    assert_eq!(reported(&findings, PORT), ["FabricDeviceFileMissing"]);
+    assert!(message(&findings).starts_with("/dev/infiniband/uverbs0 is missing"), "{}", message(&findings));
+    fabric.restart();
+    assert_eq!(reported(&fabric.after(10), PORT), ["FabricDeviceFileMissing"]);
+    fabric.port().missing_file = None;
+    assert!(is_healthy(&fabric.after(10)));
+    fabric.port().missing_file = Some("infiniband/uverbs0".to_owned());
+    fabric.during(300);
+    fabric.boot();
+    assert!(is_healthy(&fabric.after(0)), "of another boot");
+}
+
+#[test]
+fn a_card_that_was_never_used_needs_no_file() {
+    let mut fabric = Fabric::ordinary();
+    fabric.set(1, 2).port().missing_file = Some("infiniband/uverbs0".to_owned());
+    assert!(is_healthy(&fabric.during(600)));
+}
+
+#[test]
 fn a_port_that_is_not_shown_any_more_is_missing() {
     let mut fabric = Fabric::ordinary();
     fabric.after(0);

@@ -3,6 +3,21 @@
 use super::*;
 
 #[test]
+fn an_amd_gpu_whose_file_is_missing_twice_cannot_be_opened() {
+    let mut bench = bench();
+    let set = |bench: &mut Bench, file: Option<&str>| {
+        bench.set(ONE, |gpu| (gpu.vendor, gpu.missing_file) = (Vendor::Amd, file.map(str::to_owned)));
+    };
+    set(&mut bench, Some("kfd"));
+    assert_eq!(reasons(&bench.round(), ONE), ["healthy"]);
+    let findings = bench.round();
+    assert_eq!(reasons(&findings, ONE), ["AmdGpuDeviceFileMissing"]);
+    assert!(fault(&findings, ONE, "AmdGpuDeviceFileMissing").message.starts_with("/dev/kfd is missing"));
+    set(&mut bench, None);
+    assert_eq!(reasons(&bench.round(), ONE), ["healthy"]);
+}
+
+#[test]
 fn a_gpu_off_the_list_is_missing_after_two_rounds_and_across_restarts() {
     let mut bench = bench();
     bench.round();
