@@ -20,20 +20,29 @@ pub fn missing(roots: &Roots, entry: &Path) -> Option<String> {
     if name.is_empty() || !is_below {
         return None;
     }
-    let found = fs::symlink_metadata(roots.dev.join(name));
+    let file = roots.dev.join(name);
+    let found = fs::symlink_metadata(&file);
     let is_absent = found.is_err_and(|error| error.kind() == ErrorKind::NotFound);
     // Last of all: the device may have gone meanwhile.
-    let is_missing = is_absent && is_devtmpfs(roots) && entry.join("dev").exists();
+    let is_missing = is_absent && is_shown(roots, &file) && entry.join("dev").exists();
     is_missing.then(|| name.to_owned())
 }
 
-/// Whether the newest mount on /dev is the kernel's own.
-fn is_devtmpfs(roots: &Roots) -> bool {
+/// Whether `file` would be seen if it were there: the newest mount on /dev is the kernel's own, from the root on, and
+/// none below covers the place (a sandbox may hide a folder).
+fn is_shown(roots: &Roots, file: &Path) -> bool {
     let mounts = fs::read(roots.proc.join("self/mountinfo")).unwrap_or_default();
     let mounts = String::from_utf8_lossy(&mounts);
-    let is_on_dev = |line: &&str| line.split(' ').nth(4).is_some_and(|point| Path::new(point) == roots.dev);
-    let filesystem = mounts.lines().rfind(is_on_dev).and_then(|line| line.split_once(" - "));
-    filesystem.is_some_and(|(_, filesystem)| filesystem.starts_with("devtmpfs "))
+    let covers = |point: &Path| point != roots.dev && point.starts_with(&roots.dev) && file.starts_with(point);
+    let is_covered = mounts.lines().filter_map(point).any(covers);
+    let newest = mounts.lines().rfind(|line| point(line).is_some_and(|point| point == roots.dev));
+    let Some((mount, filesystem)) = newest.and_then(|line| line.split_once(" - ")) else { return false };
+    !is_covered && mount.split(' ').nth(3) == Some("/") && filesystem.starts_with("devtmpfs ")
+}
+
+/// Where a line of the table mounts something (proc(5), mountinfo).
+fn point(line: &str) -> Option<&Path> {
+    line.split(' ').nth(4).map(Path::new)
 }
 
 #[cfg(test)]
@@ -85,6 +94,27 @@ pub(crate) mod tests {
         fs::write(roots.dev.join("infiniband/uverbs0"), "").unwrap();
         mount_dev(&roots, &["devtmpfs"]);
         assert_eq!(missing(&roots, &entry), None);
+    }
+
+    #[test]
+    fn what_a_mount_hides_is_not_missing() {
+        let folder = TempDir::new().unwrap();
+        let (roots, entry) = (roots(&folder), folder.path().join("uverbs0"));
+        add(&entry, UEVENT);
+        mount_dev(&roots, &["devtmpfs"]);
+        let table = roots.proc.join("self/mountinfo");
+        let ordinary = fs::read_to_string(&table).unwrap();
+        let line =
+            |root: &str, at: &Path, kind: &str| format!("25 24 0:6 {root} {} rw - {kind} none rw\n", at.display());
+        let cases = [
+            (line("/", &roots.dev.join("shm"), "tmpfs"), Some("infiniband/uverbs0")),
+            (line("/", &roots.dev.join("infiniband"), "tmpfs"), None),
+            (line("/part", &roots.dev, "devtmpfs"), None),
+        ];
+        for (line, expected) in cases {
+            fs::write(&table, format!("{ordinary}{line}")).unwrap();
+            assert_eq!(missing(&roots, &entry).as_deref(), expected, "{line}");
+        }
     }
 
     #[test]

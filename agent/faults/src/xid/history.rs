@@ -20,13 +20,15 @@ use crate::{Decoded, message, pci};
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 /// NVSentinel's figure, too.
 const FAILURES: usize = 5;
-/// A GPU that stays broken is started again by each program that tries, and fails again: a start counts only if it had
-/// been silent for so long.
+/// A GPU that stays broken is started again by each program that tries, and fails again: that is one failure, until it
+/// has been silent for so long.
 const SILENT: Duration = Duration::from_secs(1_800);
 /// More GPUs than any machine has: addresses that something broken makes up must not fill the memory.
 const MOST_GPUS: usize = 256;
 /// What the driver reports of a GPU beside another Xid: no failure by itself.
 const RECOVERY_ACTION: u32 = 154;
+/// The driver's line when its module is loaded: it names version and build.
+const LOADING: &str = "NVRM: loading NVIDIA UNIX ";
 
 /// When a line was written: since the boot if its record has that, else by the wall clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,6 +51,8 @@ pub struct Repeated {
 #[derive(Debug, Default)]
 pub struct XidHistory {
     boot_id: Option<BootId>,
+    /// The line of the driver that is loaded, if it was seen.
+    driver: Option<String>,
     gpus: BTreeMap<String, Gpu>,
 }
 
@@ -68,9 +72,13 @@ impl XidHistory {
         if self.boot_id != written.boot_id {
             *self = Self { boot_id: written.boot_id, ..Self::default() };
         }
+        if text.starts_with(LOADING) {
+            self.load(text);
+            return Vec::new();
+        }
         if let Some(address) = started(text) {
             if let Some(gpu) = self.gpus.get_mut(&address) {
-                gpu.start(written.at);
+                gpu.has_restarted = true;
             }
             return Vec::new();
         }
@@ -83,24 +91,27 @@ impl XidHistory {
         let failed = gpu.fail(&line, decoded, written.at);
         failed.into_iter().chain(gpu.crash(&line, text, written.at)).collect()
     }
+
+    /// What failed with another driver may have been that one's fault.
+    fn load(&mut self, line: &str) {
+        if self.driver.as_deref() != Some(line) {
+            *self = Self { boot_id: self.boot_id, driver: Some(line.to_owned()), ..Self::default() };
+        }
+    }
 }
 
 impl Gpu {
-    fn start(&mut self, at: Duration) {
-        self.has_restarted |= self.failed_last.is_some_and(|last| last.abs_diff(at) >= SILENT);
-    }
-
     /// A GPU that is broken prints its Xid whenever a program asks it: only what follows a restart is another failure.
     fn fail(&mut self, line: &Line<'_>, decoded: &[Decoded], at: Duration) -> Option<Repeated> {
         if line.code == RECOVERY_ACTION || !decoded.iter().any(is_failure) {
             return None;
         }
+        let has_restarted = std::mem::take(&mut self.has_restarted);
+        let was_silent = self.failed_last.replace(at).is_some_and(|last| last.abs_diff(at) >= SILENT);
         self.failures.retain(|then| then.abs_diff(at) < DAY);
-        if self.failures.is_empty() || self.has_restarted {
+        if self.failures.is_empty() || (has_restarted && was_silent) {
             self.failures.push_back(at);
         }
-        self.has_restarted = false;
-        self.failed_last = Some(at);
         if self.failures.len() > FAILURES {
             self.failures.pop_front();
         }
@@ -129,7 +140,8 @@ impl Gpu {
             reason: Name::fixed("GpuCrashesInOnePart"),
             condition: None,
             severity: Severity::Warn,
-            action: Action::InspectHardware,
+            // What a pod can bring about asks for no more.
+            action: Action::Watch,
             subject: line.address.clone(),
         };
         let message = message(

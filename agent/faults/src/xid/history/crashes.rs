@@ -19,6 +19,8 @@ const CRASHES: usize = 4;
 const PROGRAMS: usize = 2;
 /// More are not remembered.
 const MOST: usize = 64;
+/// `NV_PROC_NAME_MAX_LENGTH` (open-gpu-kernel-modules, nvlimits.h): what is longer is no name that the driver printed.
+const LONGEST_NAME: usize = 100;
 
 const GRAPHICS_EXCEPTION: u32 = 13;
 const PAGE_FAULT: u32 = 31;
@@ -124,5 +126,5 @@ pub(super) fn program<'a>(line: &Line<'a>) -> Option<&'a str> {
     }
     let (_, after) = line.rest.strip_prefix("pid=")?.split_once(", name=")?;
     let (name, _) = after.split_once(',')?;
-    (!name.is_empty() && !name.contains("<unknown>")).then_some(name)
+    ((1..=LONGEST_NAME).contains(&name.len()) && !name.contains("<unknown>")).then_some(name)
 }

@@ -1,7 +1,7 @@
 //! Lines of a GPU over hours, and what they show together.
 
 use super::*;
-use crate::{Decoder, Host, Tables};
+use crate::{Decoder, Host, Tables, reason};
 
 const START: &str = "NVRM: GPU at PCI:0000:05:00: GPU-6f8e2a1c-1111-2222-3333-444455556666";
 const CONTENT: &str =
@@ -33,6 +33,13 @@ fn lines(lines: &[&str], times: usize) -> Vec<String> {
     lines.iter().cycle().take(lines.len() * times).map(|line| (*line).to_owned()).collect()
 }
 
+/// What is reported is what the catalogue explains.
+fn assert_listed(decoded: &Decoded) {
+    let known = reason::named(decoded.reason.as_str()).unwrap();
+    assert_eq!((known.severity, known.action), (decoded.severity, decoded.action));
+    assert_eq!(known.condition, decoded.condition);
+}
+
 #[test]
 fn five_failures_with_a_restart_between_them_are_the_gpus() {
     for restart in [START, CONTENT] {
@@ -42,6 +49,7 @@ fn five_failures_with_a_restart_between_them_are_the_gpus() {
         assert_eq!(found.decoded.reason.as_str(), "GpuFailsRepeatedly");
         assert_eq!(found.decoded.condition.as_ref().map(Name::as_str), Some("GpuUnhealthy"));
         assert_eq!((found.decoded.subject.as_str(), found.decoded.action), ("0000:05:00.0", Action::InspectHardware));
+        assert_listed(&found.decoded);
         // The first was eight hours ago.
         assert_eq!(found.ends_after_quiet, Some(Duration::from_secs(16 * HOUR)));
         assert!(found.message.contains("119"), "{}", found.message);
@@ -52,10 +60,36 @@ fn five_failures_with_a_restart_between_them_are_the_gpus() {
 #[test]
 fn a_gpu_that_stays_broken_has_failed_once() {
     assert!(!Log::default().finds(MINUTE, lines(&[FATAL], 1_000)));
-    // Each program that tries starts it again.
-    assert!(!Log::default().finds(MINUTE, lines(&[START, FATAL], 500)));
+    for restart in [START, CONTENT] {
+        // Each program that tries starts it again.
+        assert!(!Log::default().finds(MINUTE, lines(&[restart, FATAL], 500)));
+        // A saved log without times.
+        assert!(!Log::default().finds(0, lines(&[restart, FATAL], 500)));
+    }
     let other_gpu = START.replace("05", "06");
     assert!(!Log::default().finds(HOUR, lines(&[FATAL, &other_gpu], 20)));
+}
+
+#[test]
+fn a_start_right_after_a_failure_is_one() {
+    let mut log = Log::default();
+    for failure in 1..5 {
+        assert!(log.push(failure * HOUR, FATAL).is_empty());
+        assert!(log.push(failure * HOUR + MINUTE, START).is_empty());
+    }
+    assert_eq!(log.push(5 * HOUR, FATAL).len(), 1);
+}
+
+#[test]
+fn another_driver_begins_a_history_of_its_own() {
+    let load = |version: &str| format!("NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  {version}  Release");
+    let mut log = Log::default();
+    assert!(log.push(0, &load("570.86.10")).is_empty());
+    assert!(!log.finds(HOUR, lines(&[FATAL, START], 4)));
+    assert!(log.push(8 * HOUR, &load("570.86.10")).is_empty());
+    assert_eq!(log.push(9 * HOUR, FATAL).len(), 1, "the same one was loaded again");
+    assert!(log.push(10 * HOUR, &load("580.65.06")).is_empty());
+    assert!(log.push(11 * HOUR, FATAL).is_empty());
 }
 
 #[test]
@@ -98,6 +132,7 @@ fn other_programs_that_crash_in_one_part_alone_are_an_event() {
     let same = [crash("train", 3, 1), crash("infer", 3, 1), crash("train", 3, 1), crash("train", 3, 1)];
     let [found] = <[Repeated; 1]>::try_from(crashes(&mut Log::default(), &same)).unwrap();
     assert_eq!(found.decoded.reason.as_str(), "GpuCrashesInOnePart");
+    assert_listed(&found.decoded);
     assert_eq!((found.decoded.condition, found.ends_after_quiet), (None, None));
     assert!(found.message.contains("GPC 3, TPC 1") && found.message.contains('4'), "{}", found.message);
 }
@@ -117,6 +152,9 @@ fn a_pod_that_crashes_in_a_loop_is_no_evidence() {
     // No program is named.
     let unnamed = vec![crash("<unknown>", 3, 1); 10];
     assert_eq!(crashes(&mut Log::default(), &unnamed), []);
+    // No name is as long.
+    let long = ["a", "b"].map(|name| crash(&name.repeat(101), 3, 1));
+    assert_eq!(crashes(&mut Log::default(), &[&long[..], &long[..], &long[..]].concat()), []);
 }
 
 #[test]
