@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, File},
+    io,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::Mutex,
@@ -98,20 +99,36 @@ impl Tree {
         let lock = File::create(folder.join("lock")).map_err(|error| error.to_string())?;
         let _process = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, error)| error.to_string())?;
         let tree = folder.join(self.name);
-        let failed = |error: std::io::Error| format!("{}: {error}", tree.display());
+        let failed = |error: io::Error| format!("{}: {error}", tree.display());
         if self.made().is_none() {
             if tree.is_dir() {
                 fs::remove_dir_all(&tree).map_err(failed)?;
             }
+            match fs::remove_file(list_of(&tree)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+                _ => {}
+            }
             self.make(&tree)?;
         }
-        fs::write(list_of(&tree), self.list()).map_err(failed)?;
+        self.write_list(&tree).map_err(failed)?;
         Ok(tree)
+    }
+
+    /// Whole or not at all, and not again: a process that is killed meanwhile would leave a list of nothing, by which the
+    /// next would make the tree again while machines run on it.
+    fn write_list(self, tree: &Path) -> io::Result<()> {
+        let list = list_of(tree);
+        if list.exists() {
+            return Ok(());
+        }
+        let unfinished = list.with_extension("packages-unfinished");
+        fs::write(&unfinished, self.list())?;
+        fs::rename(unfinished, list)
     }
 
     fn make(self, tree: &Path) -> Result<(), String> {
         let unfinished = tree.with_extension("unfinished");
-        let failed = |error: std::io::Error| format!("{}: {error}", unfinished.display());
+        let failed = |error: io::Error| format!("{}: {error}", unfinished.display());
         if unfinished.exists() {
             fs::remove_dir_all(&unfinished).map_err(failed)?;
         }
