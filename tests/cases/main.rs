@@ -44,6 +44,7 @@ mod hostile_lines;
 mod hostile_peer;
 mod identity_published;
 mod identity_rights;
+mod in_the_cluster;
 mod inject;
 mod intruders;
 mod journal_entries;
@@ -136,6 +137,7 @@ fn main() -> std::process::ExitCode {
         apiserver_half_open::list,
         apiserver_restored::list,
         certificate_rotates::list,
+        in_the_cluster::list,
         kubelet_events::list,
         lease::list,
         api_events::list,
