@@ -47,6 +47,9 @@ words:
 	@packaging/lint/words
 	@packaging/lint/examples
 	@packaging/lint/files
+	@if command -v python3 >/dev/null; then packaging/lint/cluster; \
+	  else echo "SKIP packaging/lint/cluster: needs python3" >&2; fi
+	@packaging/lint/changelog
 	@packaging/lint/fuzz
 licences:
 	@packaging/licences
