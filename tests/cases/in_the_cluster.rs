@@ -1,5 +1,5 @@
-//! What kustomize makes for a cluster, on the real server: every part is taken, none undoes another, and what is removed as
-//! docs/in-the-cluster.md says leaves the namespaces with what is in them.
+//! What kustomize makes for a cluster, on the real server: every part is taken, none undoes another, and what is removed
+//! as docs/in-the-cluster.md says leaves the namespaces with what is in them.
 
 use std::{fs, path::Path};
 
@@ -21,7 +21,7 @@ const FENCES: &str = "/apis/nodewell.dev/v1alpha1/nodefences";
 const SECRETS: &str = "/api/v1/namespaces/nodewell/secrets";
 const MEDIK8S: &str = "medik8s-leases";
 
-/// Every overlay and every part that no overlay has; alerts, targets and dashboards need the Prometheus operator's kinds.
+/// Every overlay and every part that no overlay has; alerts and targets need the Prometheus operator's kinds.
 const PARTS: [&str; 8] = [
     "kustomize/overlays/agent",
     "kustomize/overlays/controller",

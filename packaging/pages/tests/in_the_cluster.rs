@@ -1,5 +1,5 @@
-//! `packaging/lint/cluster`: the tree as it is passes, and each way in which manifests, kustomizations and chart come apart
-//! fails by name.
+//! `packaging/lint/cluster`: the tree as it is passes, and each way in which manifests, kustomizations and chart come
+//! apart fails by name.
 
 #![allow(clippy::unwrap_used)]
 
