@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod alerts;
 mod api_conditions;
 mod api_double;
 mod api_down;
@@ -116,6 +117,7 @@ fn main() -> std::process::ExitCode {
     // The slowest first: the short ones fill the gaps.
     let behaviours = [
         booted_service::list,
+        alerts::list,
         controller_fences::list,
         controller_hosts::list,
         controller_identity::list,
