@@ -47,6 +47,10 @@ words:
 	@packaging/lint/words
 	@packaging/lint/examples
 	@packaging/lint/files
+	@if command -v python3 >/dev/null; then packaging/lint/cluster; \
+	  else echo "SKIP packaging/lint/cluster: needs python3" >&2; fi
+	@packaging/lint/changelog
+	@packaging/lint/alerts
 	@packaging/lint/fuzz
 licences:
 	@packaging/licences
@@ -120,7 +124,7 @@ packages: toolchain ## both, for glibc 2.28 and later, x86-64 and arm64, looked 
 
 # Debian packages that the tests use; without root, or on another system, what needs them is skipped by name.
 DEBIAN_PACKAGES := systemd systemd-journal-remote systemd-container mmdebstrap python3-venv \
-  e2fsprogs xz-utils iproute2 containerd prometheus fence-agents openipmi ipmitool snmp
+  e2fsprogs xz-utils iproute2 containerd prometheus prometheus-alertmanager fence-agents openipmi ipmitool snmp
 # What virtual machines need besides.
 GUEST_PACKAGES := qemu-system-x86 nbdkit busybox-static
 # What some long cases of the real cluster need besides.

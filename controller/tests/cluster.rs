@@ -74,8 +74,8 @@ const CRDS: [&str; 4] = [
     include_str!("../../packaging/crds/nodefenceremediationtemplates.yaml"),
 ];
 const RBAC: [&str; 2] = [
-    include_str!("../../packaging/rbac/nodewell-controller.yaml"),
-    include_str!("../../packaging/rbac/nodewell-approver.yaml"),
+    include_str!("../../packaging/rbac/controller/nodewell-controller.yaml"),
+    include_str!("../../packaging/rbac/approver/nodewell-approver.yaml"),
 ];
 
 /// What a case needs beside the API server.

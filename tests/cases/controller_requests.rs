@@ -40,7 +40,8 @@ fn succeeded(cluster: &Cluster) -> (String, String) {
 
 fn a_node_is_fenced_for_a_request_and_given_back(cluster: &Cluster) {
     apply_manifests(cluster);
-    let roles = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/rbac/nodewell-external-remediation.yaml");
+    let rbac = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/rbac");
+    let roles = rbac.join("external-remediation/nodewell-external-remediation.yaml");
     let outcome = cluster.as_real().kubectl(&["apply", "--filename", &roles.to_string_lossy()]);
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let fenced = Fenced::start(cluster, "asked", 61, &[]);

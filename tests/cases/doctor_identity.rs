@@ -194,7 +194,7 @@ fn missing_policies_are_named(cluster: &Cluster) {
     let node = "doctor-unguarded";
     let server = cluster.as_real();
     cluster.create_node(node);
-    let roles = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/rbac/nodewell-agent.yaml");
+    let roles = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/rbac/agent/nodewell-agent.yaml");
     let outcome = server.kubectl(&["apply", "--filename", &roles.to_string_lossy()]);
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let kubeconfig = cluster.kubeconfig(&Identity::Agent(node.to_owned()));

@@ -29,7 +29,8 @@ fn each_writes_of_its_own(cluster: &Cluster) {
 }
 
 fn apply_policy(cluster: &Cluster) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/rbac/nodewell-kubelet-events.yaml");
+    let rbac = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/rbac");
+    let path = rbac.join("kubelet-events/nodewell-kubelet-events.yaml");
     let outcome = cluster.as_real().kubectl(&["apply", "--filename", &path.to_string_lossy()]);
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let kubelet = cluster.client(&Identity::Node("ke-probe".to_owned()));

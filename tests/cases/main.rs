@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod alerts;
 mod api_conditions;
 mod api_double;
 mod api_down;
@@ -44,6 +45,7 @@ mod hostile_lines;
 mod hostile_peer;
 mod identity_published;
 mod identity_rights;
+mod in_the_cluster;
 mod inject;
 mod intruders;
 mod journal_entries;
@@ -115,6 +117,7 @@ fn main() -> std::process::ExitCode {
     // The slowest first: the short ones fill the gaps.
     let behaviours = [
         booted_service::list,
+        alerts::list,
         controller_fences::list,
         controller_hosts::list,
         controller_identity::list,
@@ -136,6 +139,7 @@ fn main() -> std::process::ExitCode {
         apiserver_half_open::list,
         apiserver_restored::list,
         certificate_rotates::list,
+        in_the_cluster::list,
         kubelet_events::list,
         lease::list,
         api_events::list,

@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn bind(cluster: &Cluster) {
     apply_manifests(cluster);
     let real = cluster.as_real();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/rbac/nodewell-people.yaml");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/rbac/people/nodewell-people.yaml");
     let kubectl = |words: &[&str]| {
         let outcome = real.kubectl(words);
         assert_eq!(outcome.code, 0, "{outcome:?}");

@@ -221,7 +221,7 @@ pub fn apply_manifests(cluster: &Cluster) {
     // It has reported that the policies are in force, and would count as a node that is not well.
     let _ = cluster.admin(&Call::delete("/api/v1/nodes/policy-probed"));
     let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging");
-    for path in ["crds", "rbac/nodewell-controller.yaml", "rbac/nodewell-approver.yaml"] {
+    for path in ["crds", "rbac/controller/nodewell-controller.yaml", "rbac/approver/nodewell-approver.yaml"] {
         let path = packaging.join(path);
         let outcome = real.kubectl(&["apply", "--filename", &path.to_string_lossy()]);
         assert_eq!(outcome.code, 0, "{outcome:?}");

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 pub mod agent;
+pub mod alertmanager;
 pub mod boots;
 pub mod cgroup;
 pub mod check_process;
@@ -42,4 +43,5 @@ pub mod suite;
 pub mod tally;
 pub mod wait;
 pub mod watch;
+pub mod webhook;
 pub mod wire;

@@ -62,13 +62,21 @@ impl Prometheus {
     /// If it cannot be started.
     #[must_use]
     pub fn scraping(target: &str, rules: &Path) -> Self {
-        let folder = TempDir::with_prefix("nodewell-prometheus-").unwrap();
-        let address = format!("127.0.0.1:{}", free_port());
-        let config = format!(
+        Self::start(&format!(
             "global: {{ scrape_interval: 1s, evaluation_interval: 1s }}\nrule_files: [{:?}]\nscrape_configs:\n\
              - {{ job_name: nodewell, static_configs: [{{ targets: [{target:?}] }}] }}\n",
             rules.display()
-        );
+        ))
+    }
+
+    /// Runs with this configuration, in YAML.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    #[must_use]
+    pub fn start(config: &str) -> Self {
+        let folder = TempDir::with_prefix("nodewell-prometheus-").unwrap();
+        let address = format!("127.0.0.1:{}", free_port());
         fs::write(folder.path().join("prometheus.yml"), config).unwrap();
         let flag = |name: &str, value: &str| OsString::from(format!("--{name}={value}"));
         let path = |name: &str| folder.path().join(name).display().to_string();

@@ -20,7 +20,7 @@ use crate::{
 };
 
 const NAMESPACE: &str = "medik8s-leases";
-const ROLE: &str = include_str!("../../../packaging/rbac/nodewell-controller-claims.yaml");
+const ROLE: &str = include_str!("../../../packaging/rbac/claims/nodewell-controller-claims.yaml");
 
 // In this order: a namespace cannot be deleted here.
 cases![

@@ -21,11 +21,11 @@ use crate::{
 };
 
 const ROLES: [&str; 2] = [
-    include_str!("../../../packaging/rbac/nodewell-external-remediation.yaml"),
-    include_str!("../../../packaging/rbac/nodewell-cluster-api.yaml"),
+    include_str!("../../../packaging/rbac/external-remediation/nodewell-external-remediation.yaml"),
+    include_str!("../../../packaging/rbac/cluster-api/nodewell-cluster-api.yaml"),
 ];
-const PEOPLE: &str = include_str!("../../../packaging/rbac/nodewell-people.yaml");
-const CLAIMS: &str = include_str!("../../../packaging/rbac/nodewell-controller-claims.yaml");
+const PEOPLE: &str = include_str!("../../../packaging/rbac/people/nodewell-people.yaml");
+const CLAIMS: &str = include_str!("../../../packaging/rbac/claims/nodewell-controller-claims.yaml");
 const CUSTOMERS: &str = include_str!("requests/customers.yaml");
 
 // In this order: the first one applies what the others need.

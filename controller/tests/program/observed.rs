@@ -81,7 +81,7 @@ fn every_alert_is_tried_and_has_a_chapter() {
     for alert in rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")) {
         assert!(tests.contains(&format!("alertname: {alert}\n")), "{alert} is never tried");
         assert!(guide.contains(&format!("### {alert}\n")), "{alert} has no chapter in docs/runbook.md");
-        assert!(rules.contains(&format!("runbook.md#{}\n", alert.to_lowercase())), "{alert} does not point there");
+        assert!(rules.contains(&format!("docs/runbook.md#{}\n", alert.to_lowercase())), "{alert} does not point there");
     }
 }
 

@@ -1,6 +1,9 @@
 //! The roles that ship: who may write what, read from the manifests themselves.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use nodewell_controller::config::{Config, Settings};
 use nodewell_remediation::facts::AGENT_CONDITION_TYPES;
@@ -8,10 +11,19 @@ use serde_json::Value;
 
 const WRITES: [&str; 6] = ["create", "update", "patch", "delete", "deletecollection", "*"];
 
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/rbac")
+}
+
+fn objects_of(file: &Path) -> Vec<Value> {
+    serde_saphyr::from_multiple::<Value>(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+/// Of every part, which has a folder of its own; what kustomize reads there is no manifest.
 fn manifests() -> Vec<Value> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/rbac");
-    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    files.flat_map(|file| serde_saphyr::from_multiple::<Value>(&fs::read_to_string(file).unwrap()).unwrap()).collect()
+    let inside = |folder: PathBuf| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = inside(folder()).flat_map(inside).filter(|file| file.extension().is_some_and(|end| end == "yaml"));
+    files.flat_map(|file| objects_of(&file)).collect()
 }
 
 fn is(object: &Value, kind: &str, namespace: Option<&str>) -> bool {
@@ -134,10 +146,8 @@ fn peoples_roles_are_no_wider_than_their_names() {
 /// What has machines turned off comes in manifests of its own, and answers nothing.
 #[test]
 fn requests_are_made_and_answered_by_optional_roles_alone() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/rbac");
-    let of =
-        |name: &str| serde_saphyr::from_multiple::<Value>(&fs::read_to_string(folder.join(name)).unwrap()).unwrap();
-    let optional = ["nodewell-external-remediation.yaml", "nodewell-cluster-api.yaml"].map(of).concat();
+    let of = |part: &str| objects_of(&folder().join(part).join(format!("nodewell-{part}.yaml")));
+    let optional = ["external-remediation", "cluster-api"].map(of).concat();
     let touches = |object: &Value| {
         let rules = object["rules"].as_array().cloned().unwrap_or_default();
         rules.iter().any(|rule| rule["resources"].to_string().contains("nodefenceremediation"))

@@ -76,7 +76,7 @@ fn each_way_in_which_list_and_tree_come_apart_fails() {
             "names docs/openapi.yaml, which is not there",
         ),
         (
-            |tree| fs::remove_file(tree.path().join("packaging/rbac/nodewell-enroll.yaml")).unwrap(),
+            |tree| fs::remove_file(tree.path().join("packaging/rbac/enroll/nodewell-enroll.yaml")).unwrap(),
             "nodewell-enroll.yaml, which is not",
         ),
         (|tree| add(tree, "packaging/rbac/nodewell-new.yaml"), "packaging/rbac/nodewell-new.yaml is in no package"),

@@ -51,9 +51,14 @@ fn installed(machine: &Machine) {
     assert_eq!(machine.property(UNIT, "ActiveState"), "inactive");
     assert_eq!(machine.run(["systemctl", "is-enabled", UNIT]).stdout, "disabled\n");
     machine.sh("nodewell-controller check && nodewell-controller --version");
-    for file in
-        ["rbac.yaml", "rbac-approver.yaml", "rbac-people.yaml", "crds/nodefences.yaml", "crds/remediationpolicies.yaml"]
-    {
+    for file in [
+        "rbac.yaml",
+        "rbac-approver.yaml",
+        "rbac-people.yaml",
+        "crds/nodefences.yaml",
+        "crds/remediationpolicies.yaml",
+        "nodewell-chart.tgz",
+    ] {
         machine.sh(&format!("test -s /usr/share/nodewell-controller/{file}"));
     }
 }

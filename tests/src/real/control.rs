@@ -42,8 +42,14 @@ impl RealServer {
         }
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/rbac");
         // In the order that the documents give: the namespace first.
-        for file in ["agent", "service-account", "admission", "flowschema", "enroll"] {
-            let path = folder.join(format!("nodewell-{file}.yaml"));
+        for file in [
+            "agent/nodewell-agent.yaml",
+            "service-account/nodewell-service-account.yaml",
+            "agent/nodewell-admission.yaml",
+            "flowschema/nodewell-flowschema.yaml",
+            "enroll/nodewell-enroll.yaml",
+        ] {
+            let path = folder.join(file);
             let outcome = self.kubectl(&["apply", "--filename", &path.to_string_lossy()]);
             assert_eq!(outcome.code, 0, "{outcome:?}");
         }

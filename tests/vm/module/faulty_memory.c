@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * A memory controller without memory, for the guests of the tests: two labelled modules that EDAC counts errors of.
  *

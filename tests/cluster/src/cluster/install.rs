@@ -11,10 +11,10 @@ use crate::worker::{VirtualWorker, Worker};
 /// In the order in which docs/remediation.md and docs/identity.md apply them.
 const MANIFESTS: [&str; 5] = [
     "crds",
-    "rbac/nodewell-controller.yaml",
-    "rbac/nodewell-people.yaml",
-    "rbac/nodewell-agent.yaml",
-    "rbac/nodewell-admission.yaml",
+    "rbac/controller/nodewell-controller.yaml",
+    "rbac/people/nodewell-people.yaml",
+    "rbac/agent/nodewell-agent.yaml",
+    "rbac/agent/nodewell-admission.yaml",
 ];
 
 /// A new leader takes its Lease within 17 s, and asks all BMCs then.
