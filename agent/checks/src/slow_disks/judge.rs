@@ -199,7 +199,9 @@ impl Judge for SlowDisksJudge {
     }
 
     fn load(&mut self, saved: Value) {
-        let Ok(history) = serde_json::from_value(saved) else { return };
+        let Ok(history) = serde_json::from_value::<History>(saved) else { return };
+        // What was loaded need not be written again.
+        let _ = self.last_saved.if_changed(&history.disks);
         self.history = history;
     }
 }

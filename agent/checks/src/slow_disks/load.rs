@@ -39,7 +39,7 @@ pub(super) struct Load {
     pub(super) reads: Direction,
     pub(super) writes: Direction,
     pub(super) elapsed_micros: u64,
-    /// Time in which it had something to do: at least this.
+    /// Time in which it had something to do, by the kernel's count.
     pub(super) busy_micros: u64,
     pub(super) discards: u64,
     pub(super) flushes: u64,
@@ -142,14 +142,19 @@ impl Load {
         self.reads.operations.saturating_add(self.writes.operations)
     }
 
-    /// How long the disk is busy for one request, at least.
+    /// How long the disk is busy for one request, at least: by the kernel's count, which takes a whole jiffy for each
+    /// start after a pause, but not for longer than requests took.
     pub(super) fn busy_each_micros(&self) -> u64 {
-        self.busy_micros / self.operations().max(1)
+        self.busy_micros.min(self.waited_micros()) / self.operations().max(1)
     }
 
-    /// The same, at most: it is not busy for longer than time passes, nor for longer than its requests take.
+    /// The same, at most: it is not busy for longer than time passes, nor for longer than its requests took. Not by the
+    /// kernel's count, in which time may be missing.
     pub(super) fn busy_each_at_most_micros(&self) -> u64 {
-        let waited_micros = self.reads.millis.saturating_add(self.writes.millis).saturating_mul(1000);
-        self.elapsed_micros.min(waited_micros) / self.operations().max(1)
+        self.elapsed_micros.min(self.waited_micros()) / self.operations().max(1)
+    }
+
+    fn waited_micros(&self) -> u64 {
+        self.reads.millis.saturating_add(self.writes.millis).saturating_mul(1000)
     }
 }
