@@ -96,18 +96,15 @@ impl SlowDisksJudge {
             }
             _ => self.samples.clear(),
         }
-        self.before = Some(reading);
         if self.samples.len() >= SAMPLES {
-            self.judge_window(now);
+            self.judge_window(&reading, now);
         }
+        self.before = Some(reading);
     }
 
     /// Forgets disks that are gone: missing for several readings, or with another disk in their place.
     fn find(&mut self, reading: &SlowDisksReading) {
-        let mut present: BTreeMap<String, &str> = BTreeMap::new();
-        for device in &reading.devices {
-            present.entry(device.disk()).or_insert(&device.subject);
-        }
+        let present = present(reading);
         let subjects: BTreeSet<&str> = present.values().copied().collect();
         self.history.disks.retain(|disk, watched| match present.get(disk) {
             Some(subject) => {
@@ -119,19 +116,18 @@ impl SlowDisksJudge {
         self.compared.retain(|disk| present.contains_key(disk));
     }
 
-    fn judge_window(&mut self, now: &Now) {
-        let loads = loads(&std::mem::take(&mut self.samples));
+    /// Judges the window that `reading` ends; a disk that is missing from it is not judged.
+    fn judge_window(&mut self, reading: &SlowDisksReading, now: &Now) {
+        let (loads, present) = (loads(&std::mem::take(&mut self.samples)), present(reading));
         let (secs, most) = (now.boottime.as_secs(), self.settings.windows as usize);
         for (load, outcome) in compared(&loads, Limits::from(&self.settings)) {
+            let Some(subject) = present.get(&load.disk) else { continue };
             self.compared.insert(load.disk.clone());
-            self.history.disks.entry(load.disk.clone()).or_default().observe(outcome, secs, most);
+            let watched = self.history.disks.entry(load.disk.clone()).or_default();
+            watched.observe(outcome, secs, most);
+            watched.is_there(subject);
         }
         self.history.disks.retain(|_, watched| !watched.is_nothing());
-        // Of those that are watched from now on the device is not known yet.
-        if let Some(before) = self.before.take() {
-            self.find(&before);
-            self.before = Some(before);
-        }
     }
 
     fn slow(&self) -> impl Iterator<Item = (&String, &Watched, &Figures)> {
@@ -175,7 +171,7 @@ impl SlowDisksJudge {
         let slow: BTreeSet<&String> = self.slow().map(|(disk, ..)| disk).collect();
         let all: BTreeSet<&String> = self.compared.iter().chain(slow.iter().copied()).collect();
         let count = |disks: &BTreeSet<&String>| u32::try_from(disks.len()).unwrap_or(u32::MAX);
-        let states = if slow.is_empty() { None } else { Some(("slow".to_owned(), count(&slow))) };
+        let states = (!slow.is_empty()).then(|| ("slow".to_owned(), count(&slow)));
         let (total, states) = (count(&all), states.into_iter().collect());
         let class = "disks compared".to_owned();
         (total > 0).then_some(Inventory { class, total, states, informational: false })
@@ -204,6 +200,15 @@ impl Judge for SlowDisksJudge {
         let _ = self.last_saved.if_changed(&history.disks);
         self.history = history;
     }
+}
+
+/// The disks that are there, each with its first device's subject.
+fn present(reading: &SlowDisksReading) -> BTreeMap<String, &str> {
+    let mut present: BTreeMap<String, &str> = BTreeMap::new();
+    for device in &reading.devices {
+        present.entry(device.disk()).or_insert(&device.subject);
+    }
+    present
 }
 
 /// With one digit where it says something: `0.4 ms`, `31 ms`.

@@ -35,7 +35,7 @@ impl Table for SlowDisksSettings {
         vec![
             enabled(|it| &mut it.enabled),
             interval(|it| &mut it.interval, INTERVALS),
-            // Twice is what a longer cable of the same bus, or a fuller disk, may make.
+            // Less than twice may come from where on a disk the data lies, or from how full it is.
             Self::key("factor", |it| &mut it.factor, Number(2..=100))
                 .help("A disk is slow whose requests take so many times as long as its siblings'."),
             Self::key("solid-state-floor", |it| &mut it.solid_state_floor, FLOORS)
