@@ -108,10 +108,10 @@ impl SlowDisksJudge {
         let subjects: BTreeSet<&str> = present.values().copied().collect();
         self.history.disks.retain(|disk, watched| match present.get(disk) {
             Some(subject) => {
-                watched.is_there(subject);
+                watched.found(subject);
                 true
             }
-            None => !subjects.contains(watched.subject.as_str()) && !watched.is_missing(),
+            None => !subjects.contains(watched.subject.as_str()) && !watched.missed(),
         });
         self.compared.retain(|disk| present.contains_key(disk));
     }
@@ -125,7 +125,7 @@ impl SlowDisksJudge {
             self.compared.insert(load.disk.clone());
             let watched = self.history.disks.entry(load.disk.clone()).or_default();
             watched.observe(outcome, secs, most);
-            watched.is_there(subject);
+            watched.found(subject);
         }
         self.history.disks.retain(|_, watched| !watched.is_nothing());
     }

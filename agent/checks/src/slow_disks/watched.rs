@@ -53,15 +53,15 @@ impl Watched {
         }
     }
 
-    pub(super) fn is_there(&mut self, subject: &str) {
+    pub(super) fn found(&mut self, subject: &str) {
         self.misses = 0;
         if self.subject != subject {
             subject.clone_into(&mut self.subject);
         }
     }
 
-    /// Whether that was once too often.
-    pub(super) fn is_missing(&mut self) -> bool {
+    /// It was not in a reading. Whether that was once too often.
+    pub(super) fn missed(&mut self) -> bool {
         self.misses = self.misses.saturating_add(1);
         self.misses >= MISSES
     }
