@@ -25,8 +25,7 @@ use crate::{
 /// As the list of checks has it.
 pub static CHECK: Check = Check {
     name: "slow-disks",
-    // Not the disks' group: there each subject has one state, which is the `disk` check's. No disk is asked here, so
-    // that none makes this group wait.
+    // Not the disks' group, whose worker waits for disks: none is asked here.
     worker_group: WorkerGroup::Check,
     table: || Part::of(|all: &mut Settings| &mut all.slow_disks),
     is_enabled: |all| all.slow_disks.enabled,

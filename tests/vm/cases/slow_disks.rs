@@ -43,9 +43,9 @@ fn the_slow_one_of_four_is_named() {
     guest.sh(LOAD);
     guest.start_agent(CONFIG);
     guest.wait_hardware("disks compared", |disks| (disks.total, disks.healthy) == (4, 4));
-    guest.wait_condition("DiskUnhealthy", "False");
+    guest.wait_condition("DiskLatencyHigh", "False");
     limit(&guest, SLOW, DELAYED);
-    let problem = guest.wait_problem("DiskUnhealthy", "DiskSlow");
+    let problem = guest.wait_problem("DiskLatencyHigh", "DiskSlow");
     let device = device(&guest, SLOW);
     assert_eq!(problem.subject.as_deref(), Some(device.as_str()), "{problem:?}");
     assert!(problem.message.contains("of 3 siblings under a like load"), "{problem:?}");
@@ -53,7 +53,7 @@ fn the_slow_one_of_four_is_named() {
     // That it ends shows that they are compared while all of them are slow.
     DISKS.iter().for_each(|id| limit(&guest, id, DELAYED));
     guest.until_within(2 * PATIENCE, "the end of it", || {
-        guest.condition("DiskUnhealthy").filter(|condition| condition.status.as_str() == "False")
+        guest.condition("DiskLatencyHigh").filter(|condition| condition.status.as_str() == "False")
     });
     guest.wait_hardware("disks compared", |disks| (disks.total, disks.healthy) == (4, 4));
     assert_eq!(named(&guest), [device]);

@@ -14,21 +14,30 @@ use super::{
 };
 
 /// Two others besides the disk: of two disks it is not known which one is as it should be.
-const SIBLINGS: usize = 2;
+pub(super) const SIBLINGS: usize = 2;
 /// Siblings' requests are at most so many times as large, or as small, on average.
 const SIZE_FACTOR: u128 = 2;
-/// The shares of reads, of flushes and of discards differ by at most so much.
-const SHARE_PERCENT: u64 = 20;
-/// A disk with so many requests and more, of the siblings' number, is slow because of them.
+/// The shares of reads differ by at most so much.
+const READS_PERCENT: u64 = 20;
+/// Those of flushes and of discards: one of them may take as long as a hundred requests, and the others wait for it.
+const FLUSHES_PERCENT: u64 = 5;
+/// A disk with so many requests and more, of the siblings' number, is slow because of them; so is one that passes so
+/// much more data, which rebuilds, fills or is read from end to end.
 const MORE_LOAD_PERCENT: u64 = 150;
 /// One with fewer than this is not shown to be well by them.
 const LESS_LOAD_PERCENT: u64 = 50;
 /// One that is busy for less of the time is not slow but was asleep.
 const BUSY_PERCENT: u64 = 25;
-/// A slow disk is busy for so many times as long with each request.
-const BUSY_FACTOR: u64 = 2;
-/// If more than one of so many disks is slow, the cause is theirs together: a controller, or what is done with them.
-const MINORITY: usize = 3;
+/// A slow disk is busy for so many times as long with each request: twice may come from a port or a link of half the
+/// speed, from the inner tracks of a disk, or from a firmware of another year.
+const BUSY_FACTOR: u64 = 3;
+/// If more than one disk, and more than one of so many, is slow, the cause is theirs together: a controller, a shelf,
+/// or what is done with them.
+const MINORITY: usize = 8;
+/// The longest seek of a slow disk, and a turn and a half at 5,400 a minute.
+const SEEK_MICROS: u64 = 25_000;
+/// What a sector takes on innermost tracks, where 50 MB pass in a second.
+const SECTOR_MICROS: u64 = 10;
 
 /// From where on a disk is slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +96,7 @@ fn of_group<'a>(group: &[&'a Load], limits: Limits) -> Vec<(&'a Load, Outcome)> 
     let mut outcomes: Vec<(&Load, Outcome)> = outcomes.collect();
     let is_slow = |outcome: &Outcome| matches!(outcome, Outcome::Slow(_));
     let slow = outcomes.iter().filter(|(_, outcome)| is_slow(outcome)).count();
-    if slow.saturating_mul(MINORITY) > outcomes.len() {
+    if slow > 1 && slow.saturating_mul(MINORITY) > outcomes.len() {
         for (_, outcome) in outcomes.iter_mut().filter(|(_, outcome)| is_slow(outcome)) {
             *outcome = Outcome::Unclear;
         }
@@ -110,8 +119,10 @@ fn outcome(load: &Load, group: &[&Load], limits: Limits) -> Option<Outcome> {
 /// A disk beside its siblings, in one direction.
 struct Comparison {
     figures: Figures,
-    /// In the middle of the siblings: how many requests each had, and how long it was busy for one at most.
+    /// In the middle of the siblings: how many requests and sectors each had, and how long it was busy for a request at
+    /// most.
     operations: u64,
+    sectors: u64,
     busy_each_micros: u64,
 }
 
@@ -126,21 +137,38 @@ impl Comparison {
         let awaits = siblings.iter().filter_map(|sibling| sibling.direction(is_read).await_micros);
         let mut awaits: Vec<u64> = awaits.collect();
         let mut operations: Vec<u64> = siblings.iter().map(|sibling| sibling.operations()).collect();
+        let mut sectors: Vec<u64> = siblings.iter().map(|sibling| sibling.sectors()).collect();
         let mut busy: Vec<u64> = siblings.iter().map(|sibling| sibling.busy_each_at_most_micros()).collect();
         let figures =
             Figures { is_read, await_micros, siblings_micros: median(&mut awaits)?, siblings: siblings.len() };
-        Some(Self { figures, operations: median(&mut operations)?, busy_each_micros: median(&mut busy)? })
+        Some(Self {
+            figures,
+            operations: median(&mut operations)?,
+            sectors: median(&mut sectors)?,
+            busy_each_micros: median(&mut busy)?,
+        })
     }
 
     fn is_slow(&self, load: &Load, limits: Limits) -> bool {
         let (own, floor) = (self.figures.await_micros, limits.floor_micros(&load.model));
         let is_late = own >= floor && own >= limits.factor.saturating_mul(self.figures.siblings_micros);
-        is_late && !self.is_explained_by_load(load) && is_busy_for_long(load, self.busy_each_micros, floor)
+        is_late && !self.is_explained_by_load(load) && self.is_busy_for_long(load, limits)
     }
 
     fn is_explained_by_load(&self, load: &Load) -> bool {
         let is_more = is_percent(load.operations(), self.operations, MORE_LOAD_PERCENT);
-        is_more || !is_percent(load.busy_micros, load.elapsed_micros, BUSY_PERCENT)
+        let passes_more = is_percent(load.sectors(), self.sectors, MORE_LOAD_PERCENT);
+        is_more || passes_more || !is_percent(load.busy_micros, load.elapsed_micros, BUSY_PERCENT)
+    }
+
+    /// What a queue does not explain. A disk that turns is besides busy for longer than a seek and the transfer take:
+    /// it takes many times as long where requests are scattered as where they follow each other, which no counter
+    /// shows.
+    fn is_busy_for_long(&self, load: &Load, limits: Limits) -> bool {
+        let each = load.busy_each_micros();
+        let transfer = (load.sectors() / load.operations().max(1)).saturating_mul(SECTOR_MICROS);
+        let is_beyond_seeks = !load.model.is_rotational || each >= SEEK_MICROS.saturating_add(transfer);
+        is_beyond_seeks && each >= self.busy_each_micros.saturating_mul(BUSY_FACTOR.min(limits.factor))
     }
 
     /// Half-way back to what the siblings take, or clearly below what is ever slow; under a load that shows it.
@@ -152,24 +180,16 @@ impl Comparison {
     }
 }
 
-/// What a queue does not explain. A disk that turns is besides busy for half its floor with each request: it takes many
-/// times as long where requests are scattered as where they follow each other, which no counter shows.
-fn is_busy_for_long(load: &Load, siblings_micros: u64, floor: u64) -> bool {
-    let each = load.busy_each_micros();
-    let is_beyond_seeks = !load.model.is_rotational || each >= floor / 2;
-    each >= siblings_micros.saturating_mul(BUSY_FACTOR) && is_beyond_seeks
-}
-
 /// Whether two disks did the like, in this direction and beside it.
 fn is_like(one: &Load, other: &Load, is_read: bool) -> bool {
     let (own, theirs) = (one.direction(is_read), other.direction(is_read));
     let is_known = own.await_micros.is_some() && theirs.await_micros.is_some();
-    let is_near = |own: u64, theirs: u64| share(own, one).abs_diff(share(theirs, other)) <= SHARE_PERCENT;
+    let difference = |own: u64, theirs: u64| share(own, one).abs_diff(share(theirs, other));
     is_known
         && is_of_like_size(own, theirs)
-        && is_near(one.reads.operations, other.reads.operations)
-        && is_near(one.flushes, other.flushes)
-        && is_near(one.discards, other.discards)
+        && difference(one.reads.operations, other.reads.operations) <= READS_PERCENT
+        && difference(one.flushes, other.flushes) <= FLUSHES_PERCENT
+        && difference(one.discards, other.discards) <= FLUSHES_PERCENT
 }
 
 /// By their means, without dividing.

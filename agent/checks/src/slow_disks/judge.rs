@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::{
     SlowDisksSettings,
-    compare::{Figures, Limits, compared},
+    compare::{Figures, Limits, SIBLINGS, compared},
     load::{SAMPLES, Sample, loads},
-    reading::{ALL, SlowDisksReading},
+    reading::{ALL, Model, SlowDisksReading},
     watched::Watched,
 };
 use crate::probe::{
@@ -18,8 +18,10 @@ use crate::probe::{
     last_saved::LastSaved, unknown,
 };
 
-const CONDITION: &str = "DiskUnhealthy";
-/// More are not named one by one: an agent takes so many subjects of a check process, and others have some, too.
+/// Not DiskUnhealthy: what drains a node because a disk of it dies does not drain one because a disk is late.
+const CONDITION: &str = "DiskLatencyHigh";
+/// More slow ones are not named one by one: an agent takes so many subjects of a check process, and others have some,
+/// too.
 const NAMED: usize = 64;
 /// Two readings that are further apart than so many intervals show no one load: the check was not asked, or its worker
 /// hung.
@@ -33,6 +35,8 @@ pub struct SlowDisksJudge {
     /// The reading before, and what was done between those before it: the window so far.
     before: Option<SlowDisksReading>,
     samples: Vec<Sample>,
+    /// Those of which there are enough, by the last reading: each with its device.
+    comparable: BTreeMap<String, String>,
     /// Those that could be compared since this process began, and are there.
     compared: BTreeSet<String>,
     /// Why the counters are not known.
@@ -57,6 +61,7 @@ impl SlowDisksJudge {
             history: History::default(),
             before: None,
             samples: Vec::new(),
+            comparable: BTreeMap::new(),
             compared: BTreeSet::new(),
             error: None,
             last_saved: LastSaved::default(),
@@ -114,17 +119,17 @@ impl SlowDisksJudge {
             None => !subjects.contains(watched.subject.as_str()) && !watched.missed(),
         });
         self.compared.retain(|disk| present.contains_key(disk));
+        self.comparable = comparable(reading);
     }
 
     /// Judges the window that `reading` ends; a disk that is missing from it is not judged.
     fn judge_window(&mut self, reading: &SlowDisksReading, now: &Now) {
         let (loads, present) = (loads(&std::mem::take(&mut self.samples)), present(reading));
-        let (secs, most) = (now.boottime.as_secs(), self.settings.windows as usize);
         for (load, outcome) in compared(&loads, Limits::from(&self.settings)) {
             let Some(subject) = present.get(&load.disk) else { continue };
             self.compared.insert(load.disk.clone());
             let watched = self.history.disks.entry(load.disk.clone()).or_default();
-            watched.observe(outcome, secs, most);
+            watched.observe(outcome, now.boottime.as_secs(), &self.settings);
             watched.found(subject);
         }
         self.history.disks.retain(|_, watched| !watched.is_nothing());
@@ -134,21 +139,29 @@ impl SlowDisksJudge {
         self.history.disks.iter().filter_map(|(disk, watched)| Some((disk, watched, watched.slow.as_ref()?)))
     }
 
-    /// Only of what is slow: `disk` reports the others.
+    fn is_slow(&self, disk: &str) -> bool {
+        self.history.disks.get(disk).is_some_and(|watched| watched.slow.is_some())
+    }
+
+    /// The others are well by what is known: those that have siblings, from the first reading on, so that a restart
+    /// leaves no gap.
     fn findings(&self) -> Findings {
-        let verdict = |(disk, watched, figures): (&String, &Watched, &Figures)| Verdict {
-            condition: Name::fixed(CONDITION),
-            subject: watched.subject.clone(),
-            state: match &self.error {
-                Some(error) => unknown(error),
-                None => State::Faulty(vec![self.fault(disk, figures)]),
-            },
-        };
+        let slow = self.slow().take(NAMED).map(|(disk, watched, figures)| {
+            self.verdict(&watched.subject, || State::Faulty(vec![self.fault(disk, figures)]))
+        });
+        let others = self.comparable.iter().filter(|(disk, _)| !self.is_slow(disk));
+        let others =
+            others.map(|(_, subject)| self.verdict(subject, || State::healthy("DiskLatencyHigh/healthy", &[])));
         Findings {
-            verdicts: self.slow().take(NAMED).map(verdict).collect(),
+            verdicts: slow.chain(others).collect(),
             inventory: self.inventory().into_iter().collect(),
             ..Findings::default()
         }
+    }
+
+    fn verdict(&self, subject: &str, known: impl FnOnce() -> State) -> Verdict {
+        let state = self.error.as_ref().map_or_else(known, unknown);
+        Verdict { condition: Name::fixed(CONDITION), subject: subject.to_owned(), state }
     }
 
     fn fault(&self, disk: &str, figures: &Figures) -> Fault {
@@ -209,6 +222,16 @@ fn present(reading: &SlowDisksReading) -> BTreeMap<String, &str> {
         present.entry(device.disk()).or_insert(&device.subject);
     }
     present
+}
+
+/// The disks of which there are enough of a kind, each with its first device's subject.
+fn comparable(reading: &SlowDisksReading) -> BTreeMap<String, String> {
+    let mut kinds: BTreeMap<&Model, BTreeMap<String, &str>> = BTreeMap::new();
+    for device in &reading.devices {
+        kinds.entry(&device.model).or_default().entry(device.disk()).or_insert(&device.subject);
+    }
+    let enough = kinds.into_values().filter(|disks| disks.len() > SIBLINGS);
+    enough.flatten().map(|(disk, subject)| (disk, subject.to_owned())).collect()
 }
 
 /// With one digit where it says something: `0.4 ms`, `31 ms`.

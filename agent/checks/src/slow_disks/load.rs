@@ -142,6 +142,10 @@ impl Load {
         self.reads.operations.saturating_add(self.writes.operations)
     }
 
+    pub(super) fn sectors(&self) -> u64 {
+        self.reads.sectors.saturating_add(self.writes.sectors)
+    }
+
     /// How long the disk is busy for one request, at least: by the kernel's count, which takes a whole jiffy for each
     /// start after a pause, but not for longer than requests took.
     pub(super) fn busy_each_micros(&self) -> u64 {

@@ -117,11 +117,17 @@ impl SlowDisksReader {
         };
         let size_class = self.number(device, "size")?.checked_ilog2()?;
         // `none [mq-deadline] bfq`
-        let path = self.roots.sys.join("block").join(device).join("queue/scheduler");
-        let schedulers = attribute::text(&path).ok().flatten().unwrap_or_default();
+        let schedulers = self.text(device, "queue/scheduler");
         let scheduler = schedulers.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
         let scheduler = scheduler.map(|(scheduler, _)| cut(scheduler)).unwrap_or_default();
-        Some(Model { name, is_rotational, size_class, scheduler })
+        let write_cache = cut(&self.text(device, "queue/write_cache"));
+        Some(Model { name, is_rotational, size_class, scheduler, write_cache })
+    }
+
+    /// Empty where the kernel shows none.
+    fn text(&self, device: &str, name: &str) -> String {
+        let path = self.roots.sys.join("block").join(device).join(name);
+        attribute::text(&path).ok().flatten().unwrap_or_default()
     }
 
     fn number(&self, device: &str, name: &str) -> Option<u64> {

@@ -37,6 +37,8 @@ pub(super) struct Model {
     pub size_class: u32,
     /// How the kernel puts its requests in order, which takes part of their time.
     pub scheduler: String,
+    /// Whether its cache takes writes (`write back`): without it a write takes as long as the medium.
+    pub write_cache: String,
 }
 
 /// Since the device came (Documentation/admin-guide/iostats.rst).

@@ -59,11 +59,12 @@ impl Default for SlowDisksSettings {
             enabled: true,
             interval: MINUTE,
             factor: 4,
-            // Solid-state disks answer within a millisecond, most also when busy; users of a node notice ten.
-            solid_state_floor: Duration::from_millis(10),
+            // Solid-state disks answer within a millisecond, most also when busy; ten are a queue that is full.
+            solid_state_floor: Duration::from_millis(20),
             // A seek and half a turn are some 15 ms: this takes retries, or a queue that the siblings have too.
             rotational_floor: Duration::from_millis(50),
-            windows: 6,
+            // An hour of load: a job on one disk, or the cleaning of its cells after it, is mostly shorter.
+            windows: 16,
             ignore: Vec::new(),
         }
     }

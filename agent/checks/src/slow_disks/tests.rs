@@ -18,6 +18,11 @@ use crate::probe::{Findings, Judge, Now, PollError, RawReading, Round, State};
 
 const INTERVAL: Duration = Duration::from_secs(60);
 
+/// Five of six windows decide, not twelve of sixteen as usual.
+fn settings() -> SlowDisksSettings {
+    SlowDisksSettings { windows: 6, ..SlowDisksSettings::default() }
+}
+
 /// What a disk does within an interval.
 #[derive(Debug, Clone, Copy)]
 struct Work {
@@ -55,6 +60,7 @@ fn device(number: usize) -> Device {
         is_rotational: true,
         size_class: 32,
         scheduler: "mq-deadline".to_owned(),
+        write_cache: "write back".to_owned(),
     };
     Device {
         subject: name.clone(),
@@ -69,14 +75,14 @@ fn device(number: usize) -> Device {
 impl Machine {
     /// One that was looked at once.
     fn new(disks: usize) -> Self {
-        Self::with((0..disks).map(device).collect(), SlowDisksSettings::default())
+        Self::with((0..disks).map(device).collect(), settings())
     }
 
     /// Four disks of a kind.
     fn of(is_rotational: bool) -> Self {
         let mut devices: Vec<Device> = (0..4).map(device).collect();
         devices.iter_mut().for_each(|device| device.model.is_rotational = is_rotational);
-        Self::with(devices, SlowDisksSettings::default())
+        Self::with(devices, settings())
     }
 
     fn with(devices: Vec<Device>, settings: SlowDisksSettings) -> Self {

@@ -4,10 +4,16 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::compare::{Figures, Outcome};
+use super::{
+    SlowDisksSettings,
+    compare::{Figures, Outcome},
+    load::SAMPLES,
+};
 
-/// Windows of another day do not add up with those of today.
-const MEMORY_SECS: u64 = 24 * 3600;
+/// Windows that lie further back do not add up to a slow disk, or a job of half an hour each night would make one.
+const SLOW_MEMORY_SECS: u64 = 6 * 3600;
+/// The same of one that is well again, whose load may come once a day.
+const WELL_MEMORY_SECS: u64 = 24 * 3600;
 /// A disk that is missing from so many readings is gone. One or two may come from a bus that was reset.
 const MISSES: u32 = 3;
 
@@ -33,15 +39,16 @@ struct Window {
 }
 
 impl Watched {
-    /// Adds a window. Three quarters of the last `most` turn the verdict, either way. One that is not clear changes
+    /// Adds a window. Three quarters of the last ones turn the verdict, either way. One that is not clear changes
     /// nothing, nor does one without load, which never gets here.
-    pub(super) fn observe(&mut self, outcome: Outcome, boottime_secs: u64, most: usize) {
+    pub(super) fn observe(&mut self, outcome: Outcome, boottime_secs: u64, settings: &SlowDisksSettings) {
         let slow = match outcome {
             Outcome::Slow(figures) => Some(figures),
             Outcome::Well => None,
             Outcome::Unclear => return,
         };
-        self.windows.retain(|window| boottime_secs.saturating_sub(window.boottime_secs) <= MEMORY_SECS);
+        let (most, memory) = (settings.windows as usize, self.memory_secs(settings));
+        self.windows.retain(|window| boottime_secs.saturating_sub(window.boottime_secs) <= memory);
         self.windows.push_back(Window { boottime_secs, is_slow: slow.is_some() });
         while self.windows.len() > most {
             self.windows.pop_front();
@@ -51,6 +58,13 @@ impl Watched {
             self.slow = slow;
             self.windows.clear();
         }
+    }
+
+    /// With long intervals twice what all windows take.
+    fn memory_secs(&self, settings: &SlowDisksSettings) -> u64 {
+        let least = if self.slow.is_some() { WELL_MEMORY_SECS } else { SLOW_MEMORY_SECS };
+        let window = settings.interval.as_secs().saturating_mul(SAMPLES as u64);
+        least.max(window.saturating_mul(2 * u64::from(settings.windows)))
     }
 
     pub(super) fn found(&mut self, subject: &str) {

@@ -3,7 +3,13 @@
 use serde_json::json;
 
 use super::*;
-use crate::probe::{NoAnswer, ReadError};
+use crate::{
+    probe::{NoAnswer, ReadError},
+    slow_disks::{
+        compare::{Figures, Outcome},
+        watched::Watched,
+    },
+};
 
 /// Four disks, of which the second is slow.
 fn found() -> Machine {
@@ -33,6 +39,23 @@ fn it_takes_most_windows_to_begin_and_to_end() {
     machine.give(1, USUAL);
     assert_eq!(machine.windows(4), ["sdb"]);
     assert_eq!(machine.windows(1), NONE);
+}
+
+#[test]
+fn by_default_it_takes_an_hour_of_load() {
+    let mut machine = Machine::with((0..4).map(device).collect(), SlowDisksSettings::default());
+    machine.give(1, DELAYED);
+    assert_eq!(machine.windows(11), NONE);
+    assert_eq!(machine.windows(1), ["sdb"]);
+}
+
+/// Else the condition would be Unknown after each restart, until there is load.
+#[test]
+fn a_disk_with_siblings_is_healthy_from_the_first_look_on() {
+    let findings = Machine::new(3).look();
+    assert!(findings.verdicts.iter().all(|verdict| matches!(verdict.state, State::Healthy { .. })), "{findings:?}");
+    assert_eq!(findings.verdicts.len(), 3);
+    assert_eq!(Machine::new(2).look(), Findings::default());
 }
 
 /// 2.5 times what its siblings take is half-way between them and the limit.
@@ -71,16 +94,29 @@ fn it_ends_where_all_are_as_slow() {
 }
 
 #[test]
-fn windows_of_other_days_do_not_add_up() {
+fn windows_of_some_hours_ago_do_not_add_up() {
     let mut machine = Machine::new(4);
     machine.give(1, DELAYED);
     assert_eq!(machine.windows(4), NONE);
     machine.give_all(IDLE);
-    machine.windows(24 * 12);
+    machine.windows(6 * 12);
     machine.give_all(USUAL);
     machine.give(1, DELAYED);
     assert_eq!(machine.windows(4), NONE);
     assert_eq!(machine.windows(1), ["sdb"]);
+}
+
+/// But with long intervals nothing would.
+#[test]
+fn windows_of_five_hours_add_up() {
+    let settings = SlowDisksSettings { interval: Duration::from_hours(1), ..settings() };
+    let figures = Figures { is_read: true, await_micros: 90_000, siblings_micros: 9000, siblings: 2 };
+    let mut watched = Watched::default();
+    for window in 1..=5 {
+        assert_eq!(watched.slow, None, "{window}");
+        watched.observe(Outcome::Slow(figures.clone()), window * 5 * 3600, &settings);
+    }
+    assert_eq!(watched.slow, Some(figures));
 }
 
 #[test]
@@ -162,7 +198,7 @@ fn only_looks_in_time_make_a_window() {
     let mut machine = Machine::new(4);
     machine.give(1, DELAYED);
     for _ in 0..5 * SAMPLES {
-        machine.now.boottime += Duration::from_secs(3600);
+        machine.now.boottime += Duration::from_secs(600);
         machine.pass(INTERVAL);
         machine.look();
     }
@@ -182,7 +218,8 @@ fn a_restart_keeps_what_was_found_and_another_boot_does_not() {
     assert_eq!(half.windows(1), NONE);
     assert_eq!(half.windows(1), ["sdb"], "its windows were saved, too");
     machine.now.boot_id = "two".to_owned();
-    assert_eq!(machine.looks(1), Findings::default());
+    let findings = machine.looks(1);
+    assert_eq!((slow(&findings), compared(&findings)), (Vec::new(), 0));
     for saved in [json!(null), json!({"disks": 7}), json!({"disks": {"x": {"windows": 1}}})] {
         machine.judge.load(saved);
     }

@@ -1,5 +1,7 @@
 //! What holds of any loads and any counters.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -52,10 +54,11 @@ proptest! {
     #[test]
     fn few_are_slow_and_none_below_its_floor(loads in prop::collection::vec(load(3), 0..40)) {
         let found = outcomes(&named(loads, "one"));
-        prop_assert!(found.iter().filter(is_slow).count() * 3 <= found.len());
+        // Of each model one, or an eighth.
+        prop_assert!(found.iter().filter(is_slow).count() <= 3 + found.len() / 8);
         for (_, outcome) in &found {
             if let Outcome::Slow(figures) = outcome {
-                prop_assert!(figures.await_micros >= 10_000 && figures.siblings >= 2);
+                prop_assert!(figures.await_micros >= 20_000 && figures.siblings >= 2);
                 prop_assert!(figures.await_micros >= 4 * figures.siblings_micros);
             }
         }
@@ -104,7 +107,9 @@ proptest! {
                 machine.restart();
             }
             let findings = machine.look();
-            prop_assert!(findings.verdicts.len() <= compared(&findings) as usize);
+            let subjects: BTreeSet<&String> = findings.verdicts.iter().map(|verdict| &verdict.subject).collect();
+            prop_assert_eq!(subjects.len(), findings.verdicts.len(), "no device twice");
+            prop_assert!(slow(&findings).len() <= compared(&findings) as usize);
         }
     }
 }

@@ -46,6 +46,7 @@ impl Tree {
         self.write(&format!("{folder}/size"), "7814037168\n");
         self.write(&format!("{folder}/queue/rotational"), "1\n");
         self.write(&format!("{folder}/queue/scheduler"), "none [mq-deadline] bfq\n");
+        self.write(&format!("{folder}/queue/write_cache"), "write back\n");
         self.write(&format!("{folder}/diskseq"), "12\n");
         self.link(folder, &format!("sys/block/{name}"));
         self.line(name);
