@@ -37,7 +37,7 @@ pub struct SlowDisksJudge {
     samples: Vec<Sample>,
     /// Those of which there are enough, by the last reading: each with its device.
     comparable: BTreeMap<String, String>,
-    /// Those that could be compared since this process began, and are there.
+    /// Those of them that were compared since this process began.
     compared: BTreeSet<String>,
     /// Why the counters are not known.
     error: Option<PollError>,
@@ -107,19 +107,21 @@ impl SlowDisksJudge {
         self.before = Some(reading);
     }
 
-    /// Forgets disks that are gone: missing for several readings, or with another disk in their place.
+    /// Forgets disks that are gone: missing for several readings, or with another disk in their place. So it does those
+    /// without siblings for as long, whose end nothing would show.
     fn find(&mut self, reading: &SlowDisksReading) {
-        let present = present(reading);
+        let (present, comparable) = (present(reading), comparable(reading));
         let subjects: BTreeSet<&str> = present.values().copied().collect();
         self.history.disks.retain(|disk, watched| match present.get(disk) {
-            Some(subject) => {
+            Some(subject) if comparable.contains_key(disk) => {
                 watched.found(subject);
                 true
             }
+            Some(_) => !watched.missed(),
             None => !subjects.contains(watched.subject.as_str()) && !watched.missed(),
         });
-        self.compared.retain(|disk| present.contains_key(disk));
-        self.comparable = comparable(reading);
+        self.compared.retain(|disk| comparable.contains_key(disk));
+        self.comparable = comparable;
     }
 
     /// Judges the window that `reading` ends; a disk that is missing from it is not judged.

@@ -26,8 +26,10 @@ const TEXT_LIMIT: usize = 64;
 const MAKERS: [&str; 11] =
     ["SEAGATE", "HGST", "HITACHI", "WDC", "WD", "TOSHIBA", "KIOXIA", "SAMSUNG", "MICRON", "IBM-ESXS", "LENOVO-X"];
 /// Disks that a hypervisor or a cloud makes up: their speed is what was paid for, and is throttled.
-const MADE_UP: [&str; 11] = [
+const MADE_UP: [&str; 14] = [
     "QEMU",
+    "BHYVE",
+    "bhyve",
     "VBOX",
     "VMware",
     "Virtual",
@@ -36,6 +38,7 @@ const MADE_UP: [&str; 11] = [
     "Elastic Block Stor",
     "nvme_card-pd",
     "MSFT NVMe Accelerator",
+    "SPDK",
     "SNAP",
     "BlueField",
 ];

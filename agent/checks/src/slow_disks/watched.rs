@@ -26,7 +26,7 @@ pub(super) struct Watched {
     /// As it was when that was found: the message stays the same while it holds.
     pub(super) slow: Option<Figures>,
     windows: VecDeque<Window>,
-    /// Of how many readings in a row it was missing.
+    /// In how many readings in a row it was missing, or without siblings.
     #[serde(skip)]
     misses: u32,
 }
@@ -74,7 +74,7 @@ impl Watched {
         }
     }
 
-    /// It was not in a reading. Whether that was once too often.
+    /// It was not in a reading, or without siblings in it. Whether that was once too often.
     pub(super) fn missed(&mut self) -> bool {
         self.misses = self.misses.saturating_add(1);
         self.misses >= MISSES

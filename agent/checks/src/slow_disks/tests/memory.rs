@@ -143,6 +143,19 @@ fn a_disk_that_is_gone_is_forgotten_and_one_that_blinks_is_not() {
     assert_eq!(machine.looks(1), Findings::default());
 }
 
+/// Else it would be slow for ever: nothing could show that it is over.
+#[test]
+fn a_disk_without_siblings_is_not_slow() {
+    let mut machine = found();
+    let siblings = machine.disks.split_off(2);
+    assert_eq!(slow(&machine.looks(2)), ["sdb"]);
+    machine.disks.extend(siblings);
+    assert_eq!(slow(&machine.looks(1)), ["sdb"]);
+    machine.disks.truncate(2);
+    assert_eq!(slow(&machine.looks(2)), ["sdb"]);
+    assert_eq!(machine.looks(1), Findings::default());
+}
+
 /// Times wrap at 32 bits, and a device that came back counts from zero.
 #[test]
 fn a_counter_that_goes_back_costs_a_sample() {
