@@ -7,7 +7,7 @@ mod baseline;
 #[doc(hidden)]
 pub mod fuzzing;
 mod judge;
-mod list;
+pub(crate) mod list;
 pub mod nvme;
 pub mod page;
 pub mod part;

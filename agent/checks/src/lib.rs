@@ -20,6 +20,7 @@ pub mod probe;
 pub mod repair;
 pub mod sensors;
 pub mod service;
+pub mod slow_disks;
 pub mod statistics;
 pub mod systemd;
 
@@ -31,6 +32,7 @@ use serde::{Deserialize, Serialize};
 /// Every check, in the order in which a config has their tables.
 pub static CHECKS: &[&Check] = &[
     &disk::CHECK,
+    &slow_disks::CHECK,
     &memory::CHECK,
     &cpu::CHECK,
     &pcie::CHECK,
@@ -58,6 +60,7 @@ pub static TABLES: [fn() -> Part<Settings>; CHECKS.len()] = {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Settings {
     pub disk: disk::DiskSettings,
+    pub slow_disks: slow_disks::SlowDisksSettings,
     pub memory: memory::MemorySettings,
     pub cpu: cpu::CpuSettings,
     pub pcie: pcie::PcieSettings,

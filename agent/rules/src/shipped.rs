@@ -77,6 +77,7 @@ pub fn is_unchanged(name: &str, text: &str) -> bool {
 /// The conditions that monitors of hardware, checks and repairs raise without any rule.
 const WITHOUT_RULES: &[&str] = &[
     "DiskUnhealthy",
+    "DiskLatencyHigh",
     "MemoryUnhealthy",
     "CpuUnhealthy",
     "CoolingUnhealthy",

@@ -56,8 +56,8 @@ fn an_agent_that_does_not_start_is_reported_with_its_own_words() {
     assert!(String::from_utf8_lossy(&scan.stderr).contains("no-such-key"), "{scan:?}");
 }
 
-const NO_CHECKS: [&str; 10] =
-    ["disk", "gpu", "memory", "cpu", "pcie", "fabric", "limits", "mounts", "clock", "network"];
+const NO_CHECKS: [&str; 11] =
+    ["disk", "slow-disks", "gpu", "memory", "cpu", "pcie", "fabric", "limits", "mounts", "clock", "network"];
 
 /// An agent with check processes that look at nothing but what a plug-in finds: a fault, after so many seconds.
 /// `checks` are on all the same.

@@ -17,6 +17,7 @@ mod out_of_memory;
 mod pcie_errors;
 mod sata_smart;
 mod scsi_disk;
+mod slow_disks;
 mod stuck_reader;
 
 /// Each takes a processor of its own while it boots.
@@ -40,6 +41,7 @@ fn main() -> std::process::ExitCode {
         pcie_errors::list,
         sata_smart::list,
         scsi_disk::list,
+        slow_disks::list,
         stuck_reader::list,
     ];
     behaviours.iter().for_each(|list| list(&mut suite));

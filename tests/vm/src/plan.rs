@@ -107,8 +107,18 @@ impl Plan {
     /// A SCSI disk `id` on a controller of its own.
     #[must_use]
     pub fn scsi(self, id: &str, backing: &dyn Backing) -> Self {
+        self.scsi_like(id, backing, "")
+    }
+
+    /// The same, one that passes for a disk of this maker and model.
+    #[must_use]
+    pub fn scsi_of(self, id: &str, backing: &dyn Backing, [maker, model]: [&str; 2]) -> Self {
+        self.scsi_like(id, backing, &format!(",vendor={maker},product={model}"))
+    }
+
+    fn scsi_like(self, id: &str, backing: &dyn Backing, likeness: &str) -> Self {
         let controller = self.drive(id, backing).device(&format!("virtio-scsi-pci,id=bus-{id}"));
-        controller.device(&format!("scsi-hd,id={id},serial={id},drive=drive-{id},bus=bus-{id}.0"))
+        controller.device(&format!("scsi-hd,id={id},serial={id},drive=drive-{id},bus=bus-{id}.0{likeness}"))
     }
 
     /// Boots the system on an ext4, whose `nodewell-shell.service` is to run [`crate::shell_script`].

@@ -16,7 +16,7 @@ use crate::probe::Roots;
 
 /// How a disk is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum DiskKind {
+pub(crate) enum DiskKind {
     /// A controller, not a namespace: it is what has a health log, and what dies.
     Nvme,
     /// A SATA disk: libata and SAS controllers give "ATA" as its vendor.
@@ -35,9 +35,9 @@ pub(super) enum DiskKind {
 
 /// One disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Listed {
-    pub(super) name: String,
-    pub(super) kind: DiskKind,
+pub(crate) struct Listed {
+    pub(crate) name: String,
+    pub(crate) kind: DiskKind,
 }
 
 /// What the operator does not want asked: globs of names, models and serial numbers.
@@ -66,7 +66,7 @@ pub(super) fn disks(roots: &Roots, ignored: &Ignored) -> Vec<Listed> {
 
 impl Listed {
     /// The disk of that name, if it is there and is one that is looked after.
-    pub(super) fn named(roots: &Roots, name: &str) -> Option<Self> {
+    pub(crate) fn named(roots: &Roots, name: &str) -> Option<Self> {
         let kind = kind(roots, name)?;
         Some(Self { name: name.to_owned(), kind })
     }
@@ -151,7 +151,7 @@ pub(super) fn without_asking(roots: &Roots, disk: &Listed) -> Option<Health> {
 }
 
 /// What sysfs shows of it, without asking the device.
-pub(super) fn identity(roots: &Roots, disk: &Listed) -> Identity {
+pub(crate) fn identity(roots: &Roots, disk: &Listed) -> Identity {
     let folder = disk.folder(roots);
     let word = |name| sysfs::word(&folder, name).unwrap_or_default();
     match disk.kind {

@@ -2,7 +2,7 @@
 //! for agents.
 
 /// In the order of their names. A test of the controller compares it with both.
-pub const AGENT_CONDITION_TYPES: [&str; 36] = [
+pub const AGENT_CONDITION_TYPES: [&str; 37] = [
     "AgentStateUnwritable",
     "CertificateExpiring",
     "ClockUnhealthy",
@@ -12,6 +12,7 @@ pub const AGENT_CONDITION_TYPES: [&str; 36] = [
     "CperHardwareErrorFatal",
     "CpuPressureHigh",
     "CpuUnhealthy",
+    "DiskLatencyHigh",
     "DiskUnhealthy",
     "FilesystemFull",
     "FrequentContainerdRestart",
