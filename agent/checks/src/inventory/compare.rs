@@ -51,8 +51,10 @@ fn has_its_serial(one: &Component, other: &Component) -> bool {
     !one.serial.is_empty() && one.serial == other.serial
 }
 
+/// One without a driver shows its slot alone.
 fn is_in_its_slot_as_before(one: &Component, other: &Component) -> bool {
-    is_in_its_slot(one, other) && is_alike(one, other)
+    let is_unread = other.serial.is_empty() && other.model.is_empty();
+    is_in_its_slot(one, other) && (is_unread || is_alike(one, other))
 }
 
 /// Of one model, and no serial number says that they are two.
@@ -83,8 +85,10 @@ mod tests {
     }
 
     fn fates(known: &[&str], present: &[&str]) -> (Vec<Fate>, Vec<usize>) {
-        let (known, present): (Vec<_>, Vec<_>) =
-            (known.iter().map(|words| component(words)).collect(), present.iter().map(|words| component(words)).collect());
+        let (known, present): (Vec<_>, Vec<_>) = (
+            known.iter().map(|words| component(words)).collect(),
+            present.iter().map(|words| component(words)).collect(),
+        );
         let Comparison { fates, added } = compare(known.iter(), &present);
         (fates, added)
     }
@@ -95,6 +99,7 @@ mod tests {
         for (known, present, expected) in [
             (&["s1 a m", "s2 b m"][..], &["s2 a m", "s1 b m"][..], (vec![Present(1), Present(0)], vec![])),
             (&["s1 a m"], &["- a m"], (vec![Present(0)], vec![])),
+            (&["s1 a m"], &["- a -"], (vec![Present(0)], vec![])),
             (&["s1 a m"], &["s9 a m"], (vec![Replaced(0)], vec![])),
             (&["s1 a m"], &["s9 a n"], (vec![Replaced(0)], vec![])),
             (&["s1 a m"], &["s9 b m"], (vec![Replaced(0)], vec![])),

@@ -174,9 +174,12 @@ pub(super) mod tests {
 
     #[test]
     fn sizes_come_in_three_forms() {
-        for (size, extended, expected) in
-            [(0x7fff_u16, 65536_u32, vec![65536]), (0x8000 | 512, 0, vec![]), (0x8000 | 2048, 0, vec![2]), (0xffff, 0, vec![])]
-        {
+        for (size, extended, expected) in [
+            (0x7fff_u16, 65536_u32, vec![65536]),
+            (0x8000 | 512, 0, vec![]),
+            (0x8000 | 2048, 0, vec![2]),
+            (0xffff, 0, vec![]),
+        ] {
             let mut one = module("A1", size, "77AB");
             one[0x1c..0x20].copy_from_slice(&extended.to_le_bytes());
             let found: Vec<u64> = parse(&table(&[one])).unwrap().iter().map(|module| module.amount).collect();

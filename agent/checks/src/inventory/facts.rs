@@ -41,8 +41,7 @@ pub(super) fn is_virtual(roots: &Roots, facts: &NodeFacts) -> bool {
 /// Whose hardware is another's (systemd's container interface, Podman), or a kernel that only saves a crash's memory
 /// (Documentation/admin-guide/kdump/kdump.rst): it was started with a part of the machine.
 pub(super) fn is_elsewhere(roots: &Roots) -> bool {
-    let marks =
-        [roots.run.join("systemd/container"), roots.run.join(".containerenv"), roots.proc.join("vmcore")];
+    let marks = [roots.run.join("systemd/container"), roots.run.join(".containerenv"), roots.proc.join("vmcore")];
     marks.iter().any(|mark| attribute::is_there(mark).unwrap_or_default())
 }
 

@@ -21,14 +21,10 @@ const CONSOLES: [&str; 2] = ["1a03", "102b"];
 /// Clouds plug cards and volumes into their bare machines as into virtual ones: Amazon, Alibaba, Google; virtio.
 const AT_WILL: [&str; 4] = ["1d0f", "1ded", "1ae0", "1af4"];
 
-/// Both classes; nothing where the bus cannot be read as a whole, and none where there is no bus.
+/// Both classes; nothing where the bus cannot be read as a whole.
 pub(super) fn functions(sys: &Path) -> Option<[(ComponentClass, Vec<Component>); 2]> {
     let devices = sys.join("bus/pci/devices");
-    let names = match names(&devices) {
-        Some(names) => names,
-        None if attribute::is_there(&devices) == Ok(false) => Vec::new(),
-        None => return None,
-    };
+    let names = names(&devices)?;
     let addresses = mac_addresses(sys);
     let (mut cards, mut accelerators) = (Vec::new(), Vec::new());
     for name in names {
@@ -56,7 +52,9 @@ pub(super) fn is_of_machine(home: &Path) -> bool {
 
 /// The function that `path` of sysfs lies below: the last address in it.
 pub(super) fn function_above(path: &Path) -> Option<PathBuf> {
-    path.ancestors().find(|at| at.file_name().and_then(|name| name.to_str()).is_some_and(is_address)).map(Path::to_owned)
+    path.ancestors()
+        .find(|at| at.file_name().and_then(|name| name.to_str()).is_some_and(is_address))
+        .map(Path::to_owned)
 }
 
 /// `0000:3b:00.0`; domains that Intel's VMD makes have five digits.

@@ -34,8 +34,9 @@ impl Table for InventorySettings {
         vec![
             enabled(|it| &mut it.enabled),
             interval(|it| &mut it.interval, INTERVAL),
-            Self::key("settle", |it| &mut it.settle, LONGEST_SETTLE)
-                .help("How long after its start a boot is compared with the ones before: until then devices come late."),
+            Self::key("settle", |it| &mut it.settle, LONGEST_SETTLE).help(
+                "How long after its start a boot is compared with the ones before: until then devices come late.",
+            ),
             Self::key("virtual-machines", |it| &mut it.virtual_machines, Bool)
                 .help("Whether memory and CPUs of a virtual machine are compared; its devices never are."),
         ]

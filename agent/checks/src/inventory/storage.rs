@@ -15,32 +15,36 @@ use super::{
 };
 use crate::probe::attribute;
 
+/// NVMe's controllers (PCI Code and ID Assignment Specification, base class 01h).
+const NVME: &str = "0x010802";
+
 /// Nothing where a list cannot be read as a whole. A disk with two ways to it is one disk.
 pub(super) fn disks(sys: &Path) -> Option<Vec<Component>> {
-    let nvme = list(&sys.join("class/nvme"))?;
-    let blocks = list(&sys.join("block"))?;
-    let scsi = blocks.iter().filter(|home| last(home).starts_with("sd"));
-    let found = nvme.iter().filter_map(|home| controller(home)).chain(scsi.filter_map(|home| scsi_disk(home)));
+    let functions = homes(&sys.join("bus/pci/devices"))?;
+    let blocks = homes(&sys.join("block"))?;
+    let nvme = functions.iter().filter_map(|home| controller(home));
+    let scsi = blocks.iter().filter(|home| last(home).starts_with("sd")).filter_map(|home| scsi_disk(home));
     let mut seen = BTreeSet::new();
-    Some(found.filter(|disk| disk.serial.is_empty() || seen.insert(disk.serial.clone())).collect())
+    let found = nvme.chain(scsi).filter(|disk| disk.serial.is_empty() || seen.insert(disk.serial.clone()));
+    Some(found.collect())
 }
 
-/// The folders of the devices; none where no driver has made the list.
-fn list(class: &Path) -> Option<Vec<PathBuf>> {
-    match names(class) {
-        Some(names) => Some(names.into_iter().filter_map(|name| fs::canonicalize(class.join(name)).ok()).collect()),
-        None => (attribute::is_there(class) == Ok(false)).then(Vec::new),
+/// Where the entries of a class or bus lead; nothing where one of them leads nowhere, because it goes at this moment.
+fn homes(class: &Path) -> Option<Vec<PathBuf>> {
+    names(class)?.into_iter().map(|name| fs::canonicalize(class.join(name)).ok()).collect()
+}
+
+/// A controller is what a disk is; its namespaces are parts of it. One whose driver is not loaded is there all the same.
+fn controller(function: &Path) -> Option<Component> {
+    if word::of_file(&function.join("class")) != NVME || !is_of_machine(function) {
+        return None;
     }
-}
-
-/// An NVMe controller is what a disk is; its namespaces are parts of it. Those of fabrics lie on no bus.
-fn controller(home: &Path) -> Option<Component> {
-    let function = function_above(home).filter(|function| is_of_machine(function))?;
+    let name = names(&function.join("nvme")).and_then(|names| names.into_iter().next()).unwrap_or_default();
+    let home = function.join("nvme").join(name);
     let word = |name: &str| word::of_file(&home.join(name));
-    let is_administrative = ["discovery", "admin"].contains(&word("cntrltype").as_str());
-    (!is_administrative && matches!(word("transport").as_str(), "" | "pcie")).then(|| Component {
+    Some(Component {
         serial: word::identity(&word("serial")),
-        slot: last(&function),
+        slot: last(function),
         model: word("model"),
         firmware: word("firmware_rev"),
         amount: 0,

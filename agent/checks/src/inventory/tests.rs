@@ -1,149 +1,17 @@
 //! Boots of a machine, from a tree of files to verdicts.
 
-use std::{fs, os::unix::fs::symlink, path::PathBuf, time::Duration};
+mod machine;
 
-use jiff::Timestamp;
-use nodewell_model::hardware::{Acceptance, ComponentClass, InventoryView};
+use std::{fs, os::unix::fs::symlink};
+
+use nodewell_model::hardware::{Acceptance, ComponentClass};
 use proptest::prelude::*;
 use serde_json::json;
-use tempfile::TempDir;
 
-use super::{
-    InventoryJudge, InventoryReader, InventorySettings,
-    dmi::tests::{module, table},
-    reading::ALL,
-};
-use crate::probe::{Findings, Judge, NoAnswer, Now, PollError, ReadError, Reader, Roots, Round, State};
+use super::{dmi::tests::module, reading::ALL};
+use crate::probe::{Findings, Judge, NoAnswer, PollError, ReadError, Round, State};
 
-const GIB: u64 = 1 << 20;
-const DISKS: [&str; 2] = ["0000:01:00.0", "0000:02:00.0"];
-
-/// A machine with two modules, eight CPUs, two disks, a card and two accelerators; five minutes between two looks.
-struct Machine {
-    root: TempDir,
-    judge: InventoryJudge,
-    settings: InventorySettings,
-    now: Now,
-}
-
-impl Machine {
-    fn new() -> Self {
-        let settings = InventorySettings::default();
-        let now = Now { wall: Timestamp::UNIX_EPOCH, boottime: Duration::ZERO, boot_id: "one".to_owned() };
-        let machine = Self { root: tempfile::tempdir().unwrap(), judge: InventoryJudge::new(&settings), settings, now };
-        machine.set("proc/meminfo", &format!("MemTotal:       {} kB\nMemFree: 1 kB\n", 31 * GIB));
-        machine.set("proc/sys/kernel/osrelease", "6.12.9");
-        machine.set("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu vme");
-        machine.set("sys/devices/system/cpu/present", "0-7");
-        machine.set("sys/class/dmi/id/bios_version", "2.7.3\u{1b}[31m");
-        machine.modules(&[module("A1", 16384, "77AB"), module("B1", 16384, "77AC")]);
-        machine.nvme(DISKS[0], "nvme0", "S1");
-        machine.nvme(DISKS[1], "nvme1", "S2");
-        machine.function("0000:3b:00.0", "0x020000", "0x15b3");
-        machine.interface("0000:3b:00.0", "eth0", "02:00:00:00:00:01");
-        machine.function("0000:41:00.0", "0x030200", "0x10de");
-        machine.function("0000:42:00.0", "0x030200", "0x10de");
-        machine
-    }
-
-    fn path(&self, path: &str) -> PathBuf {
-        self.root.path().join(path)
-    }
-
-    fn set(&self, path: &str, text: &str) {
-        fs::create_dir_all(self.path(path).parent().unwrap()).unwrap();
-        fs::write(self.path(path), format!("{text}\n")).unwrap();
-    }
-
-    fn modules(&self, modules: &[Vec<u8>]) {
-        self.set("sys/firmware/dmi/tables/DMI", "");
-        fs::write(self.path("sys/firmware/dmi/tables/DMI"), table(modules)).unwrap();
-    }
-
-    /// A function behind a port of its own.
-    fn function(&self, address: &str, class: &str, vendor: &str) -> String {
-        let home = format!("sys/devices/pci0000:00/0000:00:01.0/{address}");
-        self.set(&format!("{home}/class"), class);
-        self.set(&format!("{home}/vendor"), vendor);
-        self.set(&format!("{home}/device"), "0x1021");
-        self.link("sys/bus/pci/devices", address, &home);
-        home
-    }
-
-    fn link(&self, folder: &str, name: &str, to: &str) {
-        fs::create_dir_all(self.path(folder)).unwrap();
-        symlink(self.path(to), self.path(folder).join(name)).unwrap();
-    }
-
-    fn nvme(&self, address: &str, name: &str, serial: &str) {
-        let home = self.function(address, "0x010802", "0x144d");
-        self.set(&format!("{home}/nvme/{name}/serial"), &format!("{serial}NX0K71"));
-        self.set(&format!("{home}/nvme/{name}/model"), "SSD 980");
-        self.set(&format!("{home}/nvme/{name}/transport"), "pcie");
-        self.link("sys/class/nvme", name, &format!("{home}/nvme/{name}"));
-    }
-
-    fn interface(&self, address: &str, name: &str, mac: &str) {
-        self.set(&format!("sys/devices/net/{name}/address"), mac);
-        self.set(&format!("sys/devices/net/{name}/addr_assign_type"), "0");
-        let home = format!("sys/devices/pci0000:00/0000:00:01.0/{address}");
-        symlink(self.path(&home), self.path(&format!("sys/devices/net/{name}/device"))).unwrap();
-        self.link("sys/class/net", name, &format!("sys/devices/net/{name}"));
-    }
-
-    fn remove(&self, address: &str) {
-        let home = self.path(&format!("sys/devices/pci0000:00/0000:00:01.0/{address}"));
-        for (folder, link) in [("sys/bus/pci/devices", address), ("sys/class/nvme", ""), ("sys/class/net", "")] {
-            for entry in self.path(folder).read_dir().into_iter().flatten().flatten() {
-                let leads_there = fs::canonicalize(entry.path().join("device")).is_ok_and(|at| at.starts_with(&home))
-                    || fs::canonicalize(entry.path()).is_ok_and(|at| at.starts_with(&home));
-                if leads_there && (link.is_empty() || entry.file_name() == *link) {
-                    fs::remove_file(entry.path()).unwrap();
-                }
-            }
-        }
-        fs::remove_dir_all(home).unwrap();
-    }
-
-    fn round(&mut self) -> Round {
-        let passed = Duration::from_secs(300);
-        (self.now.wall, self.now.boottime) = (self.now.wall + passed, self.now.boottime + passed);
-        let path = |name| self.path(name);
-        let roots = Roots { sys: path("sys"), proc: path("proc"), run: path("run"), ..Roots::default() };
-        let mut reader = InventoryReader::new(roots);
-        let listed = reader.list().map_err(PollError::Read);
-        let answers =
-            listed.iter().flatten().map(|device| (device.clone(), reader.read(device).map_err(PollError::Read)));
-        Round { now: self.now.clone(), answers: answers.collect(), listed }
-    }
-
-    /// The last findings, with the Events of all of them.
-    fn looks(&mut self, rounds: usize) -> Findings {
-        let (mut findings, mut events) = (Findings::default(), Vec::new());
-        for _ in 0..rounds {
-            let round = self.round();
-            findings = self.judge.judge(round);
-            events.append(&mut findings.events);
-        }
-        Findings { events, ..findings }
-    }
-
-    /// Another boot, and another process that has what was saved.
-    fn reboot(&mut self, boot_id: &str) {
-        (self.now.boottime, self.now.boot_id) = (Duration::ZERO, boot_id.to_owned());
-        self.restart();
-    }
-
-    fn restart(&mut self) {
-        let saved = self.judge.save();
-        self.judge = InventoryJudge::new(&self.settings);
-        saved.into_iter().for_each(|saved| self.judge.load(saved));
-    }
-
-    fn view(&self) -> InventoryView {
-        self.judge.inventory_view().unwrap()
-    }
-}
+use machine::{DISKS, GIB, Machine};
 
 /// What is missing: `name: reason`.
 fn missing(findings: &Findings) -> Vec<String> {
@@ -173,10 +41,9 @@ fn settled() -> Machine {
 
 #[test]
 fn what_is_there_is_shown_and_its_words_are_short_and_plain() {
-    let machine = settled();
-    let view = machine.view();
-    let classes: Vec<_> = view.components.iter().map(|one| (one.class, one.component.amount)).collect();
     use ComponentClass::{Accelerator, Cpu, Disk, Memory, MemoryModule, NetworkCard};
+    let view = settled().view();
+    let classes: Vec<_> = view.components.iter().map(|one| (one.class, one.component.amount)).collect();
     let expected = [
         (Memory, 31 * 1024),
         (Cpu, 8),
@@ -217,7 +84,8 @@ fn a_module_that_is_gone_after_a_reboot_is_missing_until_it_is_back() {
 
 #[test]
 fn memory_that_is_halved_is_missing_and_a_little_less_is_none() {
-    for (mebibytes, expected) in [(15 * 1024, "memory: MemoryMissing"), (27 * 1024, "memory: MemoryMissing"), (30_732, "")]
+    for (mebibytes, expected) in
+        [(15 * 1024, "memory: MemoryMissing"), (27 * 1024, "memory: MemoryMissing"), (30_732, "")]
     {
         let mut machine = settled();
         machine.reboot("two");
@@ -330,10 +198,45 @@ fn what_is_named_or_numbered_otherwise_or_comes_late_is_nothing() {
 }
 
 #[test]
+fn a_disk_without_a_driver_is_there() {
+    let mut machine = settled();
+    machine.reboot("two");
+    fs::remove_dir_all(machine.path("sys/bus/pci/devices").join(DISKS[1]).join("nvme")).unwrap();
+    let findings = machine.looks(9);
+    assert_eq!((missing(&findings), events(&findings)), (vec![], vec![]));
+    assert_eq!(machine.view().components[5].component.slot, DISKS[1]);
+}
+
+/// By what a SCSI disk shows: its serial number in page 80h, its port of SATA.
+#[test]
+fn a_scsi_disk_is_known_by_its_serial_and_one_of_a_network_or_usb_is_none() {
+    let mut machine = Machine::new();
+    let controller = machine.function("0000:17:00.0", "0x010601", "0x8086");
+    for (way, name) in [
+        ("ata3/host2/target2:0:0/2:0:0:0", "sda"),
+        ("usb1/1-1/host3/target3:0:0/3:0:0:0", "sdb"),
+        ("host4/rport-4:0-1/target4:0:0/4:0:0:0", "sdc"),
+    ] {
+        let device = format!("{controller}/{way}");
+        machine.set(&format!("{device}/model"), "WDC WD40EFRX");
+        machine.set(&format!("{device}/block/{name}/removable"), "0");
+        symlink("../..", machine.path(&format!("{device}/block/{name}/device"))).unwrap();
+        fs::write(machine.path(&format!("{device}/vpd_pg80")), b"\0\x80\0\x08 WD-WX11").unwrap();
+        machine.link("sys/block", name, &format!("{device}/block/{name}"));
+    }
+    machine.set(&format!("{controller}/ata3/ata_port/ata3/port_no"), "3");
+    machine.looks(1);
+    let disks: Vec<_> = machine.view().components.into_iter().filter(|one| one.class == ComponentClass::Disk).collect();
+    let found: Vec<_> = disks.iter().map(|one| (one.component.serial.as_str(), one.component.slot.as_str())).collect();
+    let [first, second] = [("S1NX0K71", DISKS[0]), ("S2NX0K71", DISKS[1])];
+    assert_eq!(found, [first, second, ("WD-WX11", "0000:17:00.0 port 3")]);
+}
+
+#[test]
 fn what_is_no_part_of_the_machine_is_not_missed() {
     let mut machine = Machine::new();
     for (address, attribute, value, class) in [
-        ("0000:51:00.0", "removable", "removable", "0x010802"),
+        ("0000:51:00.0", "removable", "removable", "0x020000"),
         ("0000:52:00.0", "physfn", "", "0x020000"),
         ("0000:53:00.0", "vendor", "0x1d0f", "0x020000"),
         ("0000:54:00.0", "vendor", "0x1a03", "0x030000"),
@@ -390,11 +293,16 @@ fn what_cannot_be_read_is_not_missing_and_a_container_has_nothing() {
 
 #[test]
 fn a_saved_state_that_is_damaged_is_started_again_with_a_note() {
-    for saved in [json!(null), json!({"disk": 7}), json!({"disk": {"known": [{"component": 1}]}}), json!({"shoes": {}})] {
+    for saved in [json!(null), json!({"disk": 7}), json!({"disk": {"known": [{"component": 1}]}}), json!({"shoes": {}})]
+    {
         let mut machine = Machine::new();
         machine.judge.load(saved.clone());
         let findings = machine.looks(3);
-        assert_eq!((missing(&findings), events(&findings)), (vec![], vec!["InventoryStartedAgain".to_owned()]), "{saved}");
+        assert_eq!(
+            (missing(&findings), events(&findings)),
+            (vec![], vec!["InventoryStartedAgain".to_owned()]),
+            "{saved}"
+        );
     }
 }
 

@@ -53,7 +53,8 @@ mod tests {
 
     #[test]
     fn placeholders_name_nothing() {
-        for word in ["", " ", "00000000", "FFFFFFFF", "Not Specified", "NO DIMM", "-", "00:00:00:00:00:00", "\0\0", "7"] {
+        for word in ["", " ", "00000000", "FFFFFFFF", "Not Specified", "NO DIMM", "-", "00:00:00:00:00:00", "\0\0", "7"]
+        {
             assert_eq!(identity(word), "", "{word:?}");
         }
         for word in ["S3X1", "3B4A5C6D", "02:00:00:00:00:01", "00000001"] {

@@ -15,7 +15,7 @@ const SHOWN_BYTES: usize = 96;
 
 /// What is missing; `now` is what there still is of an amount.
 pub(super) fn fault(class: ComponentClass, known: &Known, now: Option<u64>) -> Fault {
-    let seen = known.last_seen.strftime("%F %R UTC").to_string();
+    let seen = known.last_seen.strftime("%F %H:%M UTC").to_string();
     let before = amount(class, known.component.amount);
     let now = now.map_or_else(|| "unknown".to_owned(), |now| amount(class, now));
     let what = shown(class, &known.component);
