@@ -129,7 +129,7 @@ impl ClassState {
         let is_less = |known: &Known| is_clearly_less(class, now.amount, known.component.amount);
         let is_lost = self.known.iter().any(|known| is_less(known) && !known.is_missing);
         if !self.settles(is_lost, look) {
-            self.known.iter_mut().filter(|known| !is_less(known)).for_each(|known| known.see_amount(look.wall));
+            self.known.iter_mut().filter(|known| !is_less(known)).for_each(|known| known.mark_seen(look.wall));
             return Vec::new();
         }
         let Some(known) = self.known.first_mut() else {
@@ -140,7 +140,7 @@ impl ClassState {
             known.is_missing = true;
             return Vec::new();
         }
-        known.see_amount(look.wall);
+        known.mark_seen(look.wall);
         let from = known.component.amount;
         // What is a little less stays accepted as it was: many small steps down are a large one.
         known.component.amount = from.max(now.amount);
@@ -169,7 +169,7 @@ impl Known {
         Self { component, last_seen: to_the_hour(wall), is_missing: false }
     }
 
-    fn see_amount(&mut self, wall: Timestamp) {
+    fn mark_seen(&mut self, wall: Timestamp) {
         (self.last_seen, self.is_missing) = (to_the_hour(wall), false);
     }
 
@@ -186,7 +186,7 @@ impl Known {
         or(&now.model, &mut before.model);
         or(&now.firmware, &mut before.firmware);
         before.amount = now.amount;
-        self.see_amount(wall);
+        self.mark_seen(wall);
     }
 }
 

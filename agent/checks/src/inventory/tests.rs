@@ -319,14 +319,22 @@ proptest! {
 
     /// Whatever firmware and devices say, nothing panics, and each message is one short line.
     #[test]
-    fn whatever_the_host_shows_the_account_is_sound(words in prop::collection::vec("\\PC{0,200}", 6), bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn whatever_the_host_shows_the_account_is_sound(
+        words in prop::collection::vec("\\PC{0,200}", 6),
+        bytes in prop::collection::vec(any::<u8>(), 0..400),
+    ) {
         let mut machine = settled();
         machine.reboot("two");
         fs::write(machine.path("sys/firmware/dmi/tables/DMI"), bytes).unwrap();
-        let home = "sys/devices/pci0000:00/0000:00:01.0/0000:02:00.0/nvme/nvme1";
-        for (path, word) in [format!("{home}/serial"), format!("{home}/model"), "proc/meminfo".to_owned(), "sys/devices/system/cpu/present".to_owned(), "sys/devices/net/eth0/address".to_owned(), "sys/class/dmi/id/bios_version".to_owned()].iter().zip(&words) {
-            machine.set(path, word);
-        }
+        let paths = [
+            "sys/devices/pci0000:00/0000:00:01.0/0000:02:00.0/nvme/nvme1/serial",
+            "sys/devices/pci0000:00/0000:00:01.0/0000:02:00.0/nvme/nvme1/model",
+            "sys/devices/system/cpu/present",
+            "sys/devices/net/eth0/address",
+            "sys/class/dmi/id/bios_version",
+            "proc/meminfo",
+        ];
+        paths.iter().zip(&words).for_each(|(path, word)| machine.set(path, word));
         let findings = machine.looks(9);
         for verdict in &findings.verdicts {
             if let State::Faulty(faults) = &verdict.state {
