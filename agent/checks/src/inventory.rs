@@ -5,6 +5,7 @@ mod class;
 mod compare;
 mod dmi;
 mod facts;
+mod history;
 mod judge;
 mod pci;
 mod reader;

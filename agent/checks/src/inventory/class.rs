@@ -15,7 +15,7 @@ use super::{
     reading::LIMIT,
 };
 
-/// In so many looks one after the other it is not there: one look may fall into a reset of a device.
+/// In so many looks one after the other a component is not there: one look may fall into its reset.
 const LOOKS: u32 = 3;
 /// Memory is less if an eighth of it is: a kernel reserves more or less than another (crash kernels, graphics of the CPU),
 /// and one of eight modules is as much. One of more modules is missing by its slot.
@@ -28,9 +28,6 @@ pub(super) struct ClassState {
     known: Vec<Known>,
     /// The boot that was compared last.
     settled: Option<String>,
-    /// Looks in which something was not there, before this boot settled.
-    #[serde(skip)]
-    looks: u32,
 }
 
 /// One component that an earlier boot had.
@@ -40,6 +37,9 @@ pub(super) struct Known {
     /// To the hour: each look would be a write otherwise.
     pub(super) last_seen: Timestamp,
     pub(super) is_missing: bool,
+    /// In so many looks, before this boot settled, it was not there.
+    #[serde(skip)]
+    looks: u32,
 }
 
 /// The moment of a look.
@@ -49,6 +49,17 @@ pub(super) struct Look<'a> {
     pub(super) wall: Timestamp,
     /// Whether the boot is old enough.
     pub(super) may_settle: bool,
+    /// Controllers whose disks this kernel does not show.
+    pub(super) hidden: &'a [String],
+}
+
+impl Look<'_> {
+    /// Whether it hangs on such a controller. One of Intel's (VMD) makes a domain of five digits for its disks
+    /// (drivers/pci/controller/vmd.c): which one that is the address does not show.
+    fn hides(&self, component: &Component) -> bool {
+        let is_made = component.slot.find(':').is_some_and(|digits| digits > 4);
+        self.hidden.iter().any(|controller| is_made || component.slot.starts_with(controller.as_str()))
+    }
 }
 
 /// What is worth an Event, and no fault.
@@ -98,9 +109,12 @@ impl ClassState {
 
     fn look_at_components(&mut self, present: &[Component], look: Look<'_>) -> Vec<Change> {
         let comparison = compare(self.known.iter().map(|known| &known.component), present);
-        let pairs = || self.known.iter().zip(&comparison.fates);
-        let is_lost = pairs().any(|(known, fate)| *fate == Fate::Gone && !known.is_missing);
-        let (is_first, settles) = (self.settled.is_none(), self.settles(is_lost, look));
+        let (is_first, is_due) = (self.settled.is_none(), self.is_due(look));
+        for (known, fate) in self.known.iter_mut().zip(&comparison.fates) {
+            let is_gone = *fate == Fate::Gone && !look.hides(&known.component);
+            known.count(is_due && is_gone);
+        }
+        let settles = self.settles(look);
         let mut changes = Vec::new();
         for (known, fate) in self.known.iter_mut().zip(&comparison.fates) {
             match *fate {
@@ -112,23 +126,27 @@ impl ClassState {
                     changes.push(Change::Replaced { old, new });
                 }
                 Fate::Replaced(_) => {}
-                Fate::Gone => known.is_missing |= settles,
+                Fate::Gone => known.is_missing |= settles && known.looks >= LOOKS,
             }
         }
         if settles {
-            let added = || comparison.added.iter().map(|number| present[*number].clone());
-            self.known.extend(added().map(|component| Known::of(component, look.wall)));
+            let added: Vec<Component> = comparison.added.iter().map(|number| present[*number].clone()).collect();
+            self.known.extend(added.iter().map(|component| Known::of(component.clone(), look.wall)));
             // More than any node has, and than a file has to hold.
             self.known.truncate(4 * LIMIT);
-            changes.extend(added().filter(|_| !is_first).map(Change::Added));
+            changes.extend(added.into_iter().filter(|_| !is_first).map(Change::Added));
         }
         changes
     }
 
     fn look_at_amount(&mut self, class: ComponentClass, now: &Component, look: Look<'_>) -> Vec<Change> {
+        let is_due = self.is_due(look);
         let is_less = |known: &Known| is_clearly_less(class, now.amount, known.component.amount);
-        let is_lost = self.known.iter().any(|known| is_less(known) && !known.is_missing);
-        if !self.settles(is_lost, look) {
+        for known in &mut self.known {
+            let is_gone = is_less(known);
+            known.count(is_due && is_gone);
+        }
+        if !self.settles(look) {
             self.known.iter_mut().filter(|known| !is_less(known)).for_each(|known| known.mark_seen(look.wall));
             return Vec::new();
         }
@@ -148,17 +166,19 @@ impl ClassState {
         if has_grown { vec![Change::Grown { from, to: now.amount }] } else { Vec::new() }
     }
 
-    /// Whether this look settles the boot.
-    fn settles(&mut self, is_lost: bool, look: Look<'_>) -> bool {
+    /// Whether the boot is to be compared, and was not yet.
+    fn is_due(&self, look: Look<'_>) -> bool {
         let is_settled = self.settled.as_deref() == Some(look.boot_id);
         // A boot without a name could be any, also the one that was compared.
-        if is_settled || !look.may_settle || look.boot_id.is_empty() {
-            return false;
-        }
-        self.looks = if is_lost { self.looks.saturating_add(1) } else { 0 };
-        let settles = !is_lost || self.looks >= LOOKS;
+        look.may_settle && !is_settled && !look.boot_id.is_empty()
+    }
+
+    /// Whether this look settles the boot: each one that is not there was not there often enough.
+    fn settles(&mut self, look: Look<'_>) -> bool {
+        let may_come = |known: &Known| !known.is_missing && (1..LOOKS).contains(&known.looks);
+        let settles = self.is_due(look) && !self.known.iter().any(may_come);
         if settles {
-            (self.settled, self.looks) = (Some(look.boot_id.to_owned()), 0);
+            self.settled = Some(look.boot_id.to_owned());
         }
         settles
     }
@@ -166,11 +186,15 @@ impl ClassState {
 
 impl Known {
     fn of(component: Component, wall: Timestamp) -> Self {
-        Self { component, last_seen: to_the_hour(wall), is_missing: false }
+        Self { component, last_seen: to_the_hour(wall), is_missing: false, looks: 0 }
     }
 
     fn mark_seen(&mut self, wall: Timestamp) {
         (self.last_seen, self.is_missing) = (to_the_hour(wall), false);
+    }
+
+    fn count(&mut self, is_gone: bool) {
+        self.looks = if is_gone { self.looks.saturating_add(1) } else { 0 };
     }
 
     /// What it does not show now it showed before.

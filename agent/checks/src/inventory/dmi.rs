@@ -9,21 +9,35 @@ use super::word;
 
 /// The tables of a large server are some 30 KiB; the specification's 32-bit length is no limit.
 const LIMIT_BYTES: u64 = 1 << 20;
+const FIRMWARE: u8 = 0;
 const MEMORY_DEVICE: u8 = 17;
 const END_OF_TABLE: u8 = 127;
 /// ROM, flash and the EPROMs (7.18.2): the firmware's own memory. 1Fh is memory of pmem that is no RAM.
 const NO_RAM: [u8; 6] = [0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x1f];
 
-/// The modules that are plugged in; nothing where there are no tables, or no whole ones.
-pub(super) fn modules(sys: &Path) -> Option<Vec<Component>> {
+/// The tables, where the kernel shows any.
+pub(super) fn table(sys: &Path) -> Option<Vec<u8>> {
     let mut table = Vec::new();
     let file = File::open(sys.join("firmware/dmi/tables/DMI")).ok()?;
     file.take(LIMIT_BYTES).read_to_end(&mut table).ok()?;
-    parse(&table)
+    Some(table)
 }
 
-/// The modules of a table that is whole and describes memory at all.
-pub(super) fn parse(table: &[u8]) -> Option<Vec<Component>> {
+/// Whether they describe a virtual machine: bit 4 of the second extension byte (7.1.2.2). On ARM no flag of the CPU does.
+pub(super) fn is_virtual(table: &[u8]) -> bool {
+    let mut rest = table;
+    while let Some(Some(structure)) = Structure::first(rest) {
+        match structure.kind() {
+            FIRMWARE => return structure.byte(0x13) & 0x10 != 0,
+            END_OF_TABLE => return false,
+            _ => rest = structure.rest,
+        }
+    }
+    false
+}
+
+/// The modules that are plugged in, of a table that is whole and describes memory at all.
+pub(super) fn modules(table: &[u8]) -> Option<Vec<Component>> {
     let (mut rest, mut slots) = (table, Vec::new());
     while let Some(structure) = Structure::first(rest)? {
         rest = structure.rest;
@@ -64,7 +78,7 @@ impl<'t> Structure<'t> {
                 continue;
             }
             // A structure without strings ends with two zeros all the same.
-            let rest = if strings.is_empty() { rest.strip_prefix(&[0])? } else { rest };
+            let rest = if strings.is_empty() { rest.strip_prefix(b"\0")? } else { rest };
             return Some(Some(Self { formatted, strings, rest }));
         }
     }
@@ -110,11 +124,12 @@ struct Slot {
 
 impl Slot {
     fn of(structure: &Structure<'_>) -> Self {
-        let model = format!("{} {}", structure.string(0x17), structure.string(0x1a));
+        // What a placeholder stands for in one boot may be there in the next.
+        let [maker, part, serial] = [0x17, 0x1a, 0x18].map(|at| word::identity(&structure.string(at)));
         let module = Component {
-            serial: word::identity(&structure.string(0x18)),
+            serial,
             slot: structure.string(0x10),
-            model: word::clean(model.trim()),
+            model: word::clean(&format!("{maker} {part}")),
             firmware: String::new(),
             amount: structure.mebibytes(),
         };
@@ -166,8 +181,9 @@ pub(super) mod tests {
 
     #[test]
     fn modules_are_read_and_empty_slots_are_none() {
-        let found = parse(&table(&[vec![1, 4, 0, 0, 0, 0], module("A1", 16384, "77AB"), module("A2", 0, "NO DIMM")]));
-        let [only] = &found.unwrap()[..] else { panic!() };
+        let table = table(&[vec![1, 4, 0, 0, 0, 0], module("A1", 16384, "77AB"), module("A2", 0, "NO DIMM")]);
+        let found = modules(&table).unwrap();
+        let [only] = &found[..] else { panic!() };
         assert_eq!((only.slot.as_str(), only.serial.as_str(), only.amount), ("A1", "77AB", 16384));
         assert_eq!(only.model, "Samsung M393A");
     }
@@ -182,7 +198,7 @@ pub(super) mod tests {
         ] {
             let mut one = module("A1", size, "77AB");
             one[0x1c..0x20].copy_from_slice(&extended.to_le_bytes());
-            let found: Vec<u64> = parse(&table(&[one])).unwrap().iter().map(|module| module.amount).collect();
+            let found: Vec<u64> = modules(&table(&[one])).unwrap().iter().map(|module| module.amount).collect();
             assert_eq!(found, expected, "{size:#x}");
         }
     }
@@ -191,26 +207,39 @@ pub(super) mod tests {
     fn the_firmwares_own_memory_is_no_module_and_ambiguous_slots_have_their_bank() {
         let mut rom = module("ROM", 16, "1A");
         rom[0x12] = 0x09;
-        let found = parse(&table(&[rom, module("DIMM 0", 8, "1A"), module("DIMM 0", 0, "NO DIMM")])).unwrap();
+        let table = table(&[rom, module("DIMM 0", 8, "1A"), module("DIMM 0", 0, "NO DIMM")]);
+        let found = modules(&table).unwrap();
         assert_eq!(found.iter().map(|one| one.slot.as_str()).collect::<Vec<_>>(), ["BANK 0 DIMM 0"]);
     }
 
     #[test]
     fn a_table_that_is_cut_off_or_knows_no_memory_says_nothing() {
         let whole = table(&[module("A1", 16384, "77AB"), module("A2", 16384, "77AC")]);
-        assert_eq!(parse(&whole).unwrap().len(), 2);
+        assert_eq!(modules(&whole).unwrap().len(), 2);
         // But for the end of the table, which some boards leave out.
         for length in (1..whole.len()).filter(|length| *length != whole.len() - 6) {
-            let found = parse(&whole[..length]).unwrap_or_default();
+            let found = modules(&whole[..length]).unwrap_or_default();
             assert!(found.is_empty() || found.len() == 1 && length == module("A1", 1, "77AB").len(), "{length}");
         }
-        assert_eq!((parse(&[]), parse(&table(&[])), parse(&[0; 40])), (None, None, None));
+        assert_eq!((modules(&[]), modules(&table(&[])), modules(&[0; 40])), (None, None, None));
+    }
+
+    #[test]
+    fn a_virtual_machines_firmware_says_so() {
+        let firmware = |characteristics: u8| {
+            let mut structure = vec![0_u8; 0x18 + 2];
+            (structure[1], structure[0x13]) = (0x18, characteristics);
+            structure
+        };
+        assert!(is_virtual(&table(&[vec![1, 4, 0, 0, 0, 0], firmware(0x1c)])));
+        assert!(!is_virtual(&table(&[firmware(0x0c)])));
+        assert!(!is_virtual(&table(&[module("A1", 16384, "77AB")])) && !is_virtual(&[0; 40]));
     }
 
     proptest! {
         #[test]
         fn no_table_makes_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            let _ = parse(&bytes);
+            let _ = (modules(&bytes), is_virtual(&bytes));
         }
     }
 }

@@ -4,14 +4,15 @@ use std::{fs::File, io::Read, path::Path};
 
 use nodewell_model::hardware::NodeFacts;
 
-use super::word;
+use super::{dmi, word};
 use crate::probe::{Roots, attribute};
 
 /// Flags of the first CPU: the whole file has those of every CPU.
 const FIRST_CPU_BYTES: u64 = 8192;
 
-/// What hypervisors call their machines; Amazon's call themselves the same on bare metal, and have CPUs that show which.
-const VIRTUAL_PRODUCTS: [&str; 6] = ["qemu", "kvm", "vmware", "virtual", "google compute engine", "bhyve"];
+/// What hypervisors call their machines. A bare machine that calls itself so has fewer things compared, and no false loss.
+const VIRTUAL_PRODUCTS: [&str; 8] =
+    ["qemu", "kvm", "vmware", "virtual", "google compute engine", "bhyve", "openstack", "alibaba cloud"];
 
 pub(super) fn read(roots: &Roots) -> NodeFacts {
     let dmi = |name: &str| word::of_file(&roots.sys.join("class/dmi/id").join(name));
@@ -27,15 +28,33 @@ pub(super) fn read(roots: &Roots) -> NodeFacts {
     }
 }
 
-/// A hypervisor says so to its guests: in the CPU's flags (CPUID 1, ECX bit 31), as Xen, or in the device tree; on ARM servers
-/// the product's name is what is left.
-pub(super) fn is_virtual(roots: &Roots, facts: &NodeFacts) -> bool {
-    let product = facts.product.to_lowercase();
-    let is_there = |path: &Path| attribute::is_there(path).unwrap_or_default();
+/// Which machine this is, by its firmware: what was saved on another is of no use here. Empty where it shows nothing.
+pub(super) fn uuid(roots: &Roots) -> String {
+    let paths = [roots.sys.join("class/dmi/id/product_uuid"), roots.proc.join("device-tree/serial-number")];
+    let mut names = paths.iter().map(|path| word::identity(&word::of_file(path)));
+    names.find(|name| !name.is_empty()).unwrap_or_default()
+}
+
+/// A hypervisor says so to its guests: in the CPU's flags (CPUID 1, ECX bit 31), as Xen, in the device tree, in the firmware's
+/// tables; else the product's name is what is left. A partition of IBM's is resized like a guest: on POWER it has a name
+/// (arch/powerpc/platforms/pseries/lparcfg.c), on s390 there is nothing else (arch/s390/kernel/sysinfo.c).
+pub(super) fn is_virtual(roots: &Roots, facts: &NodeFacts, tables: Option<&[u8]>) -> bool {
+    let marks = [
+        roots.sys.join("hypervisor/type"),
+        roots.proc.join("device-tree/hypervisor"),
+        roots.proc.join("device-tree/ibm,partition-name"),
+        roots.proc.join("sysinfo"),
+    ];
     first_cpu(&roots.proc).split_ascii_whitespace().any(|flag| flag == "hypervisor")
-        || is_there(&roots.sys.join("hypervisor/type"))
-        || is_there(&roots.proc.join("device-tree/hypervisor"))
-        || VIRTUAL_PRODUCTS.iter().any(|name| product.contains(name))
+        || marks.iter().any(|mark| attribute::is_there(mark).unwrap_or_default())
+        || tables.is_some_and(dmi::is_virtual)
+        || is_virtual_product(&facts.product.to_lowercase())
+}
+
+/// Amazon calls its machines by their size: `Amazon EC2 m6g.large`, and `m6g.metal` where there is no hypervisor.
+fn is_virtual_product(product: &str) -> bool {
+    let is_amazons = product.starts_with("amazon ec2") && !product.contains("metal");
+    is_amazons || VIRTUAL_PRODUCTS.iter().any(|name| product.contains(name))
 }
 
 /// Whose hardware is another's (systemd's container interface, Podman), or a kernel that only saves a crash's memory
@@ -52,4 +71,23 @@ fn first_cpu(proc: &Path) -> String {
         return String::new();
     }
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hypervisors_product_is_known_by_its_name() {
+        for (product, expected) in [
+            ("amazon ec2 m6g.large", true),
+            ("amazon ec2 m6g.metal", false),
+            ("amazon ec2 c7i.metal-24xl", false),
+            ("qemu standard pc (q35 + ich9, 2009)", true),
+            ("dell inc. poweredge r760", false),
+            ("", false),
+        ] {
+            assert_eq!(is_virtual_product(product), expected, "{product}");
+        }
+    }
 }

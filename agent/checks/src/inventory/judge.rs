@@ -2,10 +2,7 @@
 
 mod text;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_model::{
@@ -17,7 +14,8 @@ use serde_json::Value;
 
 use super::{
     InventorySettings,
-    class::{Change, ClassState, Known, Look},
+    class::{Change, Known, Look},
+    history::History,
     reading::{ALL, InventoryReading},
 };
 use crate::probe::{
@@ -33,7 +31,7 @@ const EVENTS_LIMIT: usize = 8;
 pub struct InventoryJudge {
     settle: Duration,
     compares_virtual: bool,
-    history: BTreeMap<ComponentClass, ClassState>,
+    history: History,
     last: Option<Last>,
     /// For the next findings.
     events: Vec<DeviceEvent>,
@@ -56,21 +54,23 @@ impl InventoryJudge {
     }
 
     fn read(&mut self, reading: InventoryReading, now: &Now) {
-        let look = Look { boot_id: &now.boot_id, wall: now.wall, may_settle: now.boottime >= self.settle };
-        let is_compared = |class: &ComponentClass| match reading.is_virtual {
-            true => self.compares_virtual && class.is_amount(),
-            false => true,
-        };
-        // What is not compared any more, by the settings, is not missed either; what is not read stays as it is.
-        self.history.retain(|class, _| is_compared(class));
-        let compared = reading.classes.iter().filter(|(class, _)| is_compared(class));
         let mut events = Vec::new();
-        for (class, present) in compared {
-            let changes = self.history.entry(*class).or_default().look(*class, present, look);
-            events.extend(changes.iter().map(|change| text::changed(*class, change, now.wall)));
+        if self.history.claim(&reading) {
+            events.push(DeviceEvent::of("InventoryStartedAgain/other", ALL, &[], now.wall));
         }
         if std::mem::take(&mut self.was_damaged) {
             events.push(DeviceEvent::of("InventoryStartedAgain", ALL, &[], now.wall));
+        }
+        let compares_all = !reading.is_virtual;
+        let compares_amounts = compares_all || self.compares_virtual;
+        let is_compared = |class: ComponentClass| if class.is_amount() { compares_amounts } else { compares_all };
+        // What is not compared any more, by the settings, is not missed either; what is not read stays as it is.
+        self.history.classes.retain(|class, _| is_compared(*class));
+        let may_settle = now.boottime >= self.settle;
+        let look = Look { boot_id: &now.boot_id, wall: now.wall, may_settle, hidden: &reading.hidden };
+        for (class, present) in reading.classes.iter().filter(|(class, _)| is_compared(**class)) {
+            let changes = self.history.classes.entry(*class).or_default().look(*class, present, look);
+            events.extend(changes.iter().map(|change| text::changed(*class, change, now.wall)));
         }
         self.news(events, now.wall);
         self.last = Some(Last::Read { reading, at: now.wall });
@@ -95,7 +95,7 @@ impl InventoryJudge {
     }
 
     fn missing(&self) -> impl Iterator<Item = (ComponentClass, &Known)> {
-        self.history.iter().flat_map(|(class, state)| state.missing().map(move |known| (*class, known)))
+        self.history.classes.iter().flat_map(|(class, state)| state.missing().map(move |known| (*class, known)))
     }
 
     fn verdicts(&self) -> Vec<Verdict> {
@@ -107,7 +107,7 @@ impl InventoryJudge {
                 each.chain([whole(unknown(error))]).collect()
             }
             // Nothing is compared, as in a virtual machine by the settings.
-            Some(Last::Read { .. }) if self.history.is_empty() => Vec::new(),
+            Some(Last::Read { .. }) if self.history.classes.is_empty() => Vec::new(),
             Some(Last::Read { reading, .. }) => {
                 let each = self.missing().map(|(class, known)| {
                     let fault = text::fault(class, known, amount(reading, class));
@@ -165,7 +165,7 @@ impl Judge for InventoryJudge {
     fn accept(&mut self, acceptance: &Acceptance) -> bool {
         let Some(Last::Read { reading, .. }) = &self.last else { return false };
         let names: BTreeSet<&str> = acceptance.names.iter().map(String::as_str).collect();
-        for (class, state) in &mut self.history {
+        for (class, state) in &mut self.history.classes {
             let present = reading.classes.get(class).map(Vec::as_slice).unwrap_or_default();
             for name in state.accept(*class, &names, present) {
                 let by = line(&acceptance.by, 64);

@@ -16,8 +16,11 @@ use crate::probe::attribute;
 const NETWORK: [u32; 2] = [0x0200, 0x0207];
 /// Display controllers and processing accelerators (base classes 03h and 12h).
 const ACCELERATORS: [u32; 2] = [0x03, 0x12];
-/// Boards' management controllers show a screen, too: ASPEED, Matrox.
-const CONSOLES: [&str; 2] = ["1a03", "102b"];
+/// The screens among them; those of boards' management controllers call themselves so, too.
+const VGA: u32 = 0x0300;
+const NVIDIA: &str = "10de";
+const AMD: &str = "1002";
+const INTEL: &str = "8086";
 /// Clouds plug cards and volumes into their bare machines as into virtual ones: Amazon, Alibaba, Google; virtio.
 const AT_WILL: [&str; 4] = ["1d0f", "1ded", "1ae0", "1af4"];
 
@@ -45,7 +48,7 @@ pub(super) fn functions(sys: &Path) -> Option<[(ComponentClass, Vec<Component>);
 /// cloud, and not made by a driver.
 pub(super) fn is_of_machine(home: &Path) -> bool {
     let vendor = vendor(home);
-    let is_made = attribute::is_there(&home.join("physfn")).unwrap_or(true);
+    let is_made = attribute::is_there(&home.join("physfn")).unwrap_or_default();
     let is_removable = word::of_file(&home.join("removable")) == "removable";
     !is_made && !is_removable && !AT_WILL.contains(&vendor.as_str())
 }
@@ -66,12 +69,17 @@ pub(super) fn is_address(name: &str) -> bool {
         && parts.iter().all(is_hex)
 }
 
+/// Base class, subclass and interface; nothing where it cannot be read.
+pub(super) fn class(home: &Path) -> Option<u32> {
+    let text = word::of_file(&home.join("class"));
+    u32::from_str_radix(text.trim_start_matches("0x"), 16).ok()
+}
+
 /// `None`: its class cannot be read, and so the list is not whole. `Some(None)`: it is neither.
 fn class_of(home: &Path) -> Option<Option<ComponentClass>> {
-    let text = word::of_file(&home.join("class"));
-    let class = u32::from_str_radix(text.trim_start_matches("0x"), 16).ok()?;
+    let class = class(home)?;
     let is_network = NETWORK.contains(&(class >> 8));
-    let is_accelerator = ACCELERATORS.contains(&(class >> 16)) && !is_console(home);
+    let is_accelerator = ACCELERATORS.contains(&(class >> 16)) && !is_console(home, class >> 8 == VGA);
     let kind = match (is_network, is_accelerator) {
         (true, _) => ComponentClass::NetworkCard,
         (_, true) => ComponentClass::Accelerator,
@@ -80,10 +88,18 @@ fn class_of(home: &Path) -> Option<Option<ComponentClass>> {
     Some(is_of_machine(home).then_some(kind))
 }
 
-/// A board's own screen, or graphics of the processor, on no port: firmware switches those off when a card is plugged in.
-fn is_console(home: &Path) -> bool {
-    let parent = home.parent().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or_default();
-    CONSOLES.contains(&vendor(home).as_str()) || !is_address(parent)
+/// A board's own screen, or graphics of the processor: firmware switches those off when a card is plugged in. They are on no
+/// port; AMD's are behind one, as its cards are not, which begin with a switch of their own.
+fn is_console(home: &Path, is_vga: bool) -> bool {
+    let is_port =
+        |at: Option<&Path>| at.and_then(Path::file_name).and_then(|name| name.to_str()).is_some_and(is_address);
+    let vendor = vendor(home);
+    let is_card = match vendor.as_str() {
+        NVIDIA | INTEL => true,
+        AMD => !is_vga || is_port(home.ancestors().nth(2)),
+        _ => !is_vga,
+    };
+    !is_card || !is_port(home.parent())
 }
 
 fn vendor(home: &Path) -> String {

@@ -5,7 +5,7 @@ use nodewell_model::hardware::{Component, ComponentClass};
 use super::{
     dmi, facts, pci,
     reading::{ALL, InventoryReading},
-    storage,
+    storage::{self, Storage},
 };
 use crate::{
     cpu::list::CpuSet,
@@ -26,14 +26,19 @@ impl InventoryReader {
 
     fn reading(&self) -> InventoryReading {
         let facts = facts::read(&self.roots);
-        let is_virtual = facts::is_virtual(&self.roots, &facts);
-        let mut reading = InventoryReading { is_virtual, facts, ..InventoryReading::default() };
-        let modules = dmi::modules(&self.roots.sys);
+        let tables = dmi::table(&self.roots.sys);
+        let is_virtual = facts::is_virtual(&self.roots, &facts, tables.as_deref());
+        let uuid = facts::uuid(&self.roots);
+        let mut reading = InventoryReading { is_virtual, uuid, facts, ..InventoryReading::default() };
+        let modules = tables.as_deref().and_then(dmi::modules);
         reading.add(ComponentClass::Memory, self.memory(is_virtual, modules.as_deref()));
         // Those of a virtual machine are as many as its memory needs.
         reading.add(ComponentClass::MemoryModule, modules.filter(|_| !is_virtual));
         reading.add(ComponentClass::Cpu, self.cpus());
-        reading.add(ComponentClass::Disk, storage::disks(&self.roots.sys));
+        if let Some(Storage { disks, hidden }) = storage::read(&self.roots.sys) {
+            reading.hidden = hidden;
+            reading.add(ComponentClass::Disk, Some(disks));
+        }
         for (class, components) in pci::functions(&self.roots.sys).into_iter().flatten() {
             reading.add(class, Some(components));
         }
@@ -50,16 +55,30 @@ impl InventoryReader {
         (amount > 0).then(|| vec![Component { amount, ..Component::default() }])
     }
 
-    /// `MemTotal`, which is in KiB (Documentation/filesystems/proc.rst).
+    /// `MemTotal`, which is in KiB (Documentation/filesystems/proc.rst), and what is set aside for the kernel of a crash, in
+    /// bytes (Documentation/ABI/testing/sysfs-kernel-kexec-kdump): that is a setting.
     fn managed_mebibytes(&self) -> Option<u64> {
+        if self.is_limited(&["mem=", "memmap="]) {
+            return None;
+        }
+        let set_aside = attribute::number(&self.roots.sys.join("kernel/kexec_crash_size")).unwrap_or_default();
         let text = attribute::text(&self.roots.proc.join("meminfo")).ok()??;
         let value = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
         let kibibytes: u64 = value.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
-        Some(kibibytes / 1024)
+        Some(kibibytes / 1024 + (set_aside >> 20))
+    }
+
+    /// Whether a person lets the kernel use less than there is (Documentation/admin-guide/kernel-parameters.txt).
+    fn is_limited(&self, parameters: &[&str]) -> bool {
+        let line = attribute::text(&self.roots.proc.join("cmdline")).ok().flatten().unwrap_or_default();
+        line.split_ascii_whitespace().any(|word| parameters.iter().any(|limit| word.starts_with(limit)))
     }
 
     /// Those that are plugged in, switched off or not (Documentation/admin-guide/cputopology.rst).
     fn cpus(&self) -> Option<Vec<Component>> {
+        if self.is_limited(&["nr_cpus=", "possible_cpus=", "maxcpus=", "nosmp"]) {
+            return None;
+        }
         let text = attribute::text(&self.roots.sys.join("devices/system/cpu/present")).ok()??;
         let amount = CpuSet::parse(&text).ok()?.0.len() as u64;
         (amount > 0).then(|| vec![Component { amount, ..Component::default() }])

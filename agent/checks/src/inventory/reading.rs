@@ -16,7 +16,11 @@ pub(super) const LIMIT: usize = 512;
 pub(super) struct InventoryReading {
     /// A virtual machine: its sizes are set, and its devices are plugged in and out by its owner.
     pub(super) is_virtual: bool,
+    /// Which machine it is; nothing goes out of the check process but what is in `facts`.
+    pub(super) uuid: String,
     pub(super) facts: NodeFacts,
+    /// Addresses of controllers whose disks this kernel does not show.
+    pub(super) hidden: Vec<String>,
     /// A class that cannot be read is not in it: nothing of it is missing, and nothing is there.
     pub(super) classes: BTreeMap<ComponentClass, Vec<Component>>,
 }

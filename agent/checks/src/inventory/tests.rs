@@ -1,8 +1,9 @@
 //! Boots of a machine, from a tree of files to verdicts.
 
 mod machine;
+mod no_loss;
 
-use std::{fs, os::unix::fs::symlink};
+use std::fs;
 
 use nodewell_model::hardware::{Acceptance, ComponentClass};
 use proptest::prelude::*;
@@ -217,12 +218,7 @@ fn a_scsi_disk_is_known_by_its_serial_and_one_of_a_network_or_usb_is_none() {
         ("usb1/1-1/host3/target3:0:0/3:0:0:0", "sdb"),
         ("host4/rport-4:0-1/target4:0:0/4:0:0:0", "sdc"),
     ] {
-        let device = format!("{controller}/{way}");
-        machine.set(&format!("{device}/model"), "WDC WD40EFRX");
-        machine.set(&format!("{device}/block/{name}/removable"), "0");
-        symlink("../..", machine.path(&format!("{device}/block/{name}/device"))).unwrap();
-        fs::write(machine.path(&format!("{device}/vpd_pg80")), b"\0\x80\0\x08 WD-WX11").unwrap();
-        machine.link("sys/block", name, &format!("{device}/block/{name}"));
+        machine.scsi(&format!("{controller}/{way}"), name);
     }
     machine.set(&format!("{controller}/ata3/ata_port/ata3/port_no"), "3");
     machine.looks(1);
@@ -240,6 +236,7 @@ fn what_is_no_part_of_the_machine_is_not_missed() {
         ("0000:52:00.0", "physfn", "", "0x020000"),
         ("0000:53:00.0", "vendor", "0x1d0f", "0x020000"),
         ("0000:54:00.0", "vendor", "0x1a03", "0x030000"),
+        ("0000:56:00.0", "vendor", "0x1002", "0x030000"),
         ("0000:55:00.0", "class", "0x028000", "0x028000"),
     ] {
         let home = machine.function(address, class, "0x8086");
@@ -293,8 +290,14 @@ fn what_cannot_be_read_is_not_missing_and_a_container_has_nothing() {
 
 #[test]
 fn a_saved_state_that_is_damaged_is_started_again_with_a_note() {
-    for saved in [json!(null), json!({"disk": 7}), json!({"disk": {"known": [{"component": 1}]}}), json!({"shoes": {}})]
-    {
+    let of = |classes: serde_json::Value| json!({"form": 1, "classes": classes});
+    for saved in [
+        json!(null),
+        json!({"disk": {}}),
+        of(json!({"disk": 7})),
+        of(json!({"disk": {"known": [{"component": 1}]}})),
+        of(json!({"shoes": {}})),
+    ] {
         let mut machine = Machine::new();
         machine.judge.load(saved.clone());
         let findings = machine.looks(3);

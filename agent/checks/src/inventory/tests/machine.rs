@@ -86,6 +86,15 @@ impl Machine {
         self.set(&format!("{home}/nvme/{name}/transport"), "pcie");
     }
 
+    /// A SCSI disk at `device`, which is below a function.
+    pub(super) fn scsi(&self, device: &str, name: &str) {
+        self.set(&format!("{device}/model"), "WDC WD40EFRX");
+        self.set(&format!("{device}/block/{name}/removable"), "0");
+        symlink("../..", self.path(&format!("{device}/block/{name}/device"))).unwrap();
+        fs::write(self.path(&format!("{device}/vpd_pg80")), b"\0\x80\0\x08 WD-WX11").unwrap();
+        self.link("sys/block", name, &format!("{device}/block/{name}"));
+    }
+
     pub(super) fn interface(&self, address: &str, name: &str, mac: &str) {
         self.set(&format!("sys/devices/net/{name}/address"), mac);
         self.set(&format!("sys/devices/net/{name}/addr_assign_type"), "0");
@@ -138,6 +147,10 @@ impl Machine {
         self.saved = self.judge.save().unwrap_or_else(|| self.saved.take());
         self.judge = InventoryJudge::new(&self.settings);
         self.judge.load(self.saved.clone());
+    }
+
+    pub(super) fn saved(&self) -> Value {
+        self.saved.clone()
     }
 
     pub(super) fn view(&self) -> InventoryView {
