@@ -58,6 +58,7 @@ pub(crate) use task_name::TaskName;
 use crate::{
     config::Flags as AgentFlags,
     detectors::{pod_names::PodNamesFile, proof::HostRoots},
+    inventory::InventoryFiles,
     runtime::notify,
 };
 
@@ -219,6 +220,7 @@ impl Setup {
             state_dir: self.state_dir.clone(),
             release_socket: self.releases_of.clone().unwrap_or_else(|| self.client.path().to_owned()),
             pod_names,
+            inventory_files: InventoryFiles::of(self.client.path()),
             interval: self.test_flags.interval,
             deadline: self.test_flags.deadline,
         }

@@ -14,6 +14,7 @@ mod explain;
 mod health;
 mod identity;
 mod inject;
+mod inventory;
 mod kubeconfig;
 mod mute;
 mod out;
@@ -84,6 +85,7 @@ enum Command {
     Clear(clear::Clear),
     Mute(mute::MuteCommand),
     Unmute(mute::Unmute),
+    Inventory(inventory::InventoryCommand),
     Check(check::Check),
     Config(config::ConfigCommand),
     Replay(replay::Replay),
@@ -151,6 +153,7 @@ fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, CommandError
             Command::Clear(clear) => clear.run(&client, out).await?,
             Command::Mute(mute) => mute.run(&client, out).await?,
             Command::Unmute(unmute) => unmute.run(&client, out).await?,
+            Command::Inventory(inventory) => inventory.run(&client, out).await?,
             Command::Check(check) => return check.run(out),
             Command::Config(config) => config.run(out)?,
             Command::Replay(replay) => replay.run(out)?,

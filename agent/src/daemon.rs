@@ -29,6 +29,7 @@ use crate::{
     },
     identity::Way,
     injection::RuleInjector,
+    inventory::InventoryFiles,
     ledger::{Inputs, LedgerTask, Persistence, persistence},
     monitors::{
         self,
@@ -250,7 +251,8 @@ impl Agent {
         let limits = self.config.socket.limits.clone();
         let access = Access { grants: self.grants.subscribe(), rate: limits.rate };
         let features = ["events-follow", "clear", "inject", "report", "reasons", "inventory", "mute"];
-        let api = socket::Api::new(self.shared_state.clone(), injector, access, &features);
+        let api = socket::Api::new(self.shared_state.clone(), injector, access, &features)
+            .with_inventory(InventoryFiles::of(&self.config.socket.path));
         let counters = Arc::clone(&self.socket_counters);
         let (stop, stopped) = oneshot::channel();
         let (ended, closed) = oneshot::channel();

@@ -13,6 +13,7 @@ pub mod exporters;
 pub mod fuzzing;
 pub mod identity;
 pub mod injection;
+pub mod inventory;
 pub mod ledger;
 pub mod monitors;
 pub mod pstore_collector;

@@ -34,7 +34,7 @@ use nodewell_model::{
 };
 use tokio::sync::watch;
 
-use crate::{bucket::Rate, config::SocketLimits, shared_state::SharedState};
+use crate::{bucket::Rate, config::SocketLimits, inventory::InventoryFiles, shared_state::SharedState};
 use gate::Gate;
 
 #[cfg(any(test, feature = "fuzzing"))]
@@ -75,6 +75,8 @@ pub struct Api {
     injector: Arc<dyn Injector>,
     version: VersionView,
     gate: Gate,
+    /// What the check process shows of the hardware.
+    inventory: Option<InventoryFiles>,
     /// This run of the agent, as answers to reports name it.
     instance: String,
 }
@@ -88,7 +90,20 @@ impl Api {
             api: "v1".to_owned(),
             features: features.iter().map(|&feature| feature.to_owned()).collect(),
         };
-        Self { shared_state, injector, version, gate: Gate::new(access, owner()), instance: instance() }
+        Self {
+            shared_state,
+            injector,
+            version,
+            gate: Gate::new(access, owner()),
+            inventory: None,
+            instance: instance(),
+        }
+    }
+
+    /// With the inventory that lies in these files.
+    #[must_use]
+    pub fn with_inventory(self, files: InventoryFiles) -> Self {
+        Self { inventory: Some(files), ..self }
     }
 }
 

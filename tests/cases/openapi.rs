@@ -67,6 +67,7 @@ fn real_answers_are_as_described() {
         ("GET", "/v1/events", Value::Null, 200),
         ("GET", "/v1/events?after=x", Value::Null, 400),
         ("GET", "/v1/daemons", Value::Null, 200),
+        ("GET", "/v1/inventory", Value::Null, 200),
         ("GET", "/healthz", Value::Null, 200),
         ("GET", "/readyz", Value::Null, 200),
         ("POST", "/v1/status", json!({"source": "raid", "conditions": [held]}), 200),

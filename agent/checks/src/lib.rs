@@ -9,6 +9,7 @@ pub mod disk;
 mod duration_text;
 pub mod fabric;
 pub mod gpu;
+pub mod inventory;
 pub mod limits;
 pub mod memory;
 pub mod mounts;
@@ -37,6 +38,7 @@ pub static CHECKS: &[&Check] = &[
     &cpu::CHECK,
     &pcie::CHECK,
     &sensors::CHECK,
+    &inventory::CHECK,
     &fabric::CHECK,
     &gpu::CHECK,
     &limits::CHECK,
@@ -65,6 +67,7 @@ pub struct Settings {
     pub cpu: cpu::CpuSettings,
     pub pcie: pcie::PcieSettings,
     pub sensors: sensors::SensorsSettings,
+    pub inventory: inventory::InventorySettings,
     pub fabric: fabric::FabricSettings,
     pub gpu: gpu::GpuSettings,
     pub limits: limits::LimitsSettings,

@@ -9,6 +9,7 @@ pub mod api;
 pub mod condition;
 pub mod event;
 pub mod finding;
+pub mod hardware;
 pub mod inventory;
 pub mod mute;
 pub mod name;

@@ -81,6 +81,7 @@ const WITHOUT_RULES: &[&str] = &[
     "MemoryUnhealthy",
     "CpuUnhealthy",
     "CoolingUnhealthy",
+    "HardwareMissing",
     "PcieUnhealthy",
     "NetworkUnhealthy",
     "GpuUnhealthy",

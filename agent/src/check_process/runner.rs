@@ -6,6 +6,7 @@
 
 pub(super) mod condition_reporter;
 mod drivers;
+mod inventory_share;
 pub(super) mod poll_loop;
 mod process;
 mod release;
@@ -27,11 +28,13 @@ use crate::{
         protocol::WorkerConfig,
         status_line::StatusLine,
     },
+    inventory::InventoryFiles,
     runtime::notify,
 };
 
 use condition_reporter::ConditionReporter;
 use drivers::{Change, Drivers};
+use inventory_share::InventoryShare;
 use poll_loop::{PollLoop, PollTiming};
 use process::SelfExec;
 use state_file::StateFile;
@@ -53,6 +56,8 @@ pub(super) struct RunnerPlan {
     /// Beside it its devices are released: the agent's, but for the agent of a scan.
     pub(super) release_socket: PathBuf,
     pub(super) pod_names: PodNames,
+    /// Where its inventory is shown, beside the agent's own socket.
+    pub(super) inventory_files: InventoryFiles,
     /// In place of every check's own: for tests.
     pub(super) interval: Option<Duration>,
     pub(super) deadline: Option<Duration>,
@@ -67,6 +72,7 @@ pub(super) struct Runner<'a> {
     condition_reporter: ConditionReporter<'a, &'static Check>,
     drivers: Drivers,
     release_file: ReleaseFile,
+    inventory_share: InventoryShare,
     is_released: bool,
     /// Once every check has been judged since the start.
     is_trimmed: bool,
@@ -83,6 +89,7 @@ impl<'a> Runner<'a> {
         let poll_loops = wanted.map(|check| plan.poll_loop(check)).collect();
         let drivers = Drivers::new(plan.group, &plan.worker_config.roots);
         let release_file = ReleaseFile::of(&plan.release_socket, plan.group);
+        let inventory_share = InventoryShare::new(plan.inventory_files.clone());
         Self {
             plan,
             status_line,
@@ -91,6 +98,7 @@ impl<'a> Runner<'a> {
             condition_reporter: ConditionReporter::new(link),
             drivers,
             release_file,
+            inventory_share,
             is_released: false,
             is_trimmed: false,
         }
@@ -149,6 +157,9 @@ impl<'a> Runner<'a> {
         let poll_loop = &mut self.poll_loops[n];
         self.condition_reporter.report(poll_loop.check, findings, &poll_loop.unreached).await;
         poll_loop.save(self.condition_reporter.reported(poll_loop.check));
+        if let Some(view) = poll_loop.inventory_view() {
+            self.inventory_share.show(&view);
+        }
         self.note_whether_all_is_reported();
         self.status_line.part(self.plan.worker_group.as_str(), self.summary());
     }
@@ -196,6 +207,7 @@ impl<'a> Runner<'a> {
                 self.poll_all_now();
             }
         }
+        self.accept_inventory();
         match self.release_file.now() {
             Some(release) => self.release(&release).await,
             None if std::mem::take(&mut self.is_released) => {
@@ -205,6 +217,18 @@ impl<'a> Runner<'a> {
             None => {}
         }
         Maintenance::GoesOn
+    }
+
+    /// A person waits for what comes of it: the check looks again at once.
+    fn accept_inventory(&mut self) {
+        // The groups of devices have none, and look for no file.
+        let Some(poll_loop) = self.poll_loops.iter_mut().find(|poll_loop| poll_loop.shows_inventory()) else { return };
+        let Some(acceptance) = self.inventory_share.acceptance() else { return };
+        if poll_loop.accept(&acceptance) {
+            tracing::info!(by = %acceptance.by, names = ?acceptance.names, "missing hardware is accepted");
+            poll_loop.poll_now();
+            self.inventory_share.took(acceptance);
+        }
     }
 
     async fn release(&mut self, release: &Release) {

@@ -12,7 +12,7 @@ use super::{
     answer::{Answer, Rejection, json, stream},
     follow::Follower,
 };
-use crate::shared_state::EventLog;
+use crate::{inventory::InventoryFiles, shared_state::EventLog};
 
 /// Events in one answer, unless the request names a number.
 const DEFAULT_EVENTS: usize = 1000;
@@ -64,6 +64,12 @@ pub(super) fn problems(view: &NodeView, rules: &dyn Injector) -> Answer {
 /// by itself withdraws its reports itself.
 fn is_ours(problem: &ProblemView) -> bool {
     problem.source.split(", ").any(|source| !source.contains('@'))
+}
+
+/// `GET /v1/inventory`: as the check process showed it last, from a file in memory; empty before its first look, and where
+/// it has no hardware of its own to look at.
+pub(super) fn inventory(files: Option<&InventoryFiles>) -> Answer {
+    json(StatusCode::OK, &files.and_then(InventoryFiles::shown).unwrap_or_default())
 }
 
 /// `GET /healthz`: 503 while one of our own monitors has ended or hangs. One that cannot see reports that itself: that

@@ -23,6 +23,7 @@ enum Endpoint {
     Problems,
     Events,
     Daemons,
+    Inventory,
     Health,
     Readiness,
     Clear,
@@ -38,7 +39,7 @@ struct Route {
     endpoint: Endpoint,
 }
 
-const ROUTES: [Route; 13] = [
+const ROUTES: [Route; 14] = [
     Route { path: "/v1/version", method: "GET", endpoint: Endpoint::Version },
     Route { path: "/v1/status", method: "GET", endpoint: Endpoint::Status },
     Route { path: "/v1/status", method: "POST", endpoint: Endpoint::Report },
@@ -46,6 +47,7 @@ const ROUTES: [Route; 13] = [
     Route { path: "/v1/problems", method: "GET", endpoint: Endpoint::Problems },
     Route { path: "/v1/events", method: "GET", endpoint: Endpoint::Events },
     Route { path: "/v1/daemons", method: "GET", endpoint: Endpoint::Daemons },
+    Route { path: "/v1/inventory", method: "GET", endpoint: Endpoint::Inventory },
     Route { path: "/healthz", method: "GET", endpoint: Endpoint::Health },
     Route { path: "/readyz", method: "GET", endpoint: Endpoint::Readiness },
     Route { path: "/v1/clear", method: "POST", endpoint: Endpoint::Clear },
@@ -87,6 +89,7 @@ where
         Endpoint::Conditions => read::conditions(&view()),
         Endpoint::Problems => read::problems(&view(), &*api.injector),
         Endpoint::Daemons => json(StatusCode::OK, &view().daemons),
+        Endpoint::Inventory => read::inventory(api.inventory.as_ref()),
         Endpoint::Health => read::health(&view()),
         Endpoint::Readiness => read::readiness(&view()),
         Endpoint::Events => {

@@ -99,8 +99,24 @@ fn every_form_is_written_and_has_what_was_asked_for() {
 fn every_command_that_finds_something_out_has_all_forms() {
     let help = |command: &str| String::from_utf8(run(None, &[command, "--help"]).stdout).unwrap();
     for command in [
-        "status", "scan", "events", "report", "clear", "check", "replay", "explain", "inject", "doctor", "enroll",
-        "version", "withdraw", "release", "reclaim", "mute", "unmute",
+        "status",
+        "scan",
+        "events",
+        "report",
+        "clear",
+        "check",
+        "replay",
+        "explain",
+        "inject",
+        "doctor",
+        "enroll",
+        "version",
+        "withdraw",
+        "release",
+        "reclaim",
+        "mute",
+        "unmute",
+        "inventory",
     ] {
         let help = help(command);
         assert!(help.contains("--output <FORMAT>") && help.contains("--json"), "{command}: {help}");

@@ -8,6 +8,7 @@ mod disk_rights;
 mod fabric_port;
 mod hung_mount;
 mod hung_task;
+mod inventory;
 mod machine_checks;
 mod many_disks;
 mod memory_errors;
@@ -32,6 +33,7 @@ fn main() -> std::process::ExitCode {
         fabric_port::list,
         hung_mount::list,
         hung_task::list,
+        inventory::list,
         machine_checks::list,
         many_disks::list,
         memory_errors::list,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use nodewell_model::hardware::{Acceptance, InventoryView};
 use serde_json::Value;
 
 use crate::probe::{Findings, RawReading, ReadError};
@@ -88,6 +89,17 @@ pub trait Judge {
     fn events(&mut self, events: Vec<RawReading>, now: &Now) -> Findings {
         let _ = (events, now);
         Findings::default()
+    }
+
+    /// What it shows to people beside its verdicts (`GET /v1/inventory`).
+    fn inventory_view(&self) -> Option<InventoryView> {
+        None
+    }
+
+    /// Takes what a person accepts; the next findings show it. Returns whether it could.
+    fn accept(&mut self, acceptance: &Acceptance) -> bool {
+        let _ = acceptance;
+        false
     }
 
     /// The state to save across restarts, small; `None` if it is as it was last saved.

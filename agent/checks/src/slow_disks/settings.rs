@@ -40,8 +40,7 @@ impl Table for SlowDisksSettings {
                 .help("A disk is slow whose requests take so many times as long as its siblings'."),
             Self::key("solid-state-floor", |it| &mut it.solid_state_floor, FLOORS)
                 .help("A request to a solid-state disk that takes less is never slow."),
-            Self::key("rotational-floor", |it| &mut it.rotational_floor, FLOORS)
-                .help("The same of a disk that turns."),
+            Self::key("rotational-floor", |it| &mut it.rotational_floor, FLOORS).help("The same of a disk that turns."),
             Self::key("windows", |it| &mut it.windows, Number(1..=100)).help(
                 "Three quarters of so many windows in which it could be compared decide, each of five intervals: \
                  that a disk is slow, and that it is not any more.",

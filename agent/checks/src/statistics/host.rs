@@ -4,6 +4,8 @@ use std::path::Path;
 
 use sysinfo::System;
 
+use crate::probe::attribute;
+
 /// Read once, at the start: `/etc` lies on a disk that may be dead later.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Host {
@@ -13,6 +15,10 @@ pub struct Host {
     pub os_version: String,
     /// `uname -m`.
     pub architecture: String,
+    /// Vendor, version and date of the firmware; empty if it does not show them.
+    pub bios: String,
+    /// The revision that the first CPU ran at the start.
+    pub microcode: String,
 }
 
 impl Host {
@@ -25,8 +31,23 @@ impl Host {
             kernel_version: System::kernel_version().unwrap_or_default(),
             os_version: release.as_deref().map_or_else(unversioned, os_version),
             architecture: System::cpu_arch(),
+            bios: bios(root),
+            microcode: word(&root.join("sys/devices/system/cpu/cpu0/microcode/version")),
         }
     }
+}
+
+/// As the kernel shows it to every user (Documentation/ABI/testing/sysfs-class-dmi).
+fn bios(root: &Path) -> String {
+    let part = |name: &str| word(&root.join("sys/class/dmi/id").join(name));
+    let parts = ["bios_vendor", "bios_version", "bios_date"].map(part);
+    parts.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A label's value, whatever firmware wrote; empty if it is not there or not shown.
+fn word(path: &Path) -> String {
+    let text = attribute::shown(path).ok().flatten().unwrap_or_default();
+    nodewell_model::text::line(text.trim(), 64)
 }
 
 fn unversioned() -> String {
@@ -63,6 +84,17 @@ mod tests {
         ] {
             assert_eq!(os_version(release), expected);
         }
+    }
+
+    #[test]
+    fn firmware_is_named_as_far_as_it_shows_itself() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(bios(root.path()), "");
+        let folder = root.path().join("sys/class/dmi/id");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("bios_vendor"), "Dell Inc.  \n").unwrap();
+        std::fs::write(folder.join("bios_date"), "01/31/2026\n").unwrap();
+        assert_eq!(bios(root.path()), "Dell Inc. 01/31/2026");
     }
 
     #[test]

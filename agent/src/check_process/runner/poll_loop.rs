@@ -10,6 +10,7 @@ use nodewell_checks::{
     probe::{Answer, Findings, Judge, Now, PollError, ReadError, Round},
 };
 use nodewell_client::random;
+use nodewell_model::hardware::{Acceptance, InventoryView};
 use tokio::time::Instant;
 
 use super::{
@@ -125,6 +126,21 @@ impl PollLoop {
         if let Some(state_file) = &mut self.state_file {
             state_file.save(self.judge.save(), reported);
         }
+    }
+
+    /// What its judge shows to people.
+    pub(super) fn inventory_view(&self) -> Option<InventoryView> {
+        self.judge.inventory_view()
+    }
+
+    /// Whether there is anything to show, as of the last look.
+    pub(super) fn shows_inventory(&self) -> bool {
+        *self.check == nodewell_checks::inventory::CHECK && self.was_judged
+    }
+
+    /// Gives its judge what a person accepts; returns whether it could take that.
+    pub(super) fn accept(&mut self, acceptance: &Acceptance) -> bool {
+        self.judge.accept(acceptance)
     }
 
     /// Everything is asked again as soon as possible.

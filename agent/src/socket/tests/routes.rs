@@ -40,6 +40,7 @@ async fn every_answer_has_its_promised_shape() {
         ("/v1/problems", "problems"),
         ("/v1/events", "events"),
         ("/v1/daemons", "daemons"),
+        ("/v1/inventory", "inventory"),
         ("/healthz", "healthz"),
         ("/readyz", "readyz"),
     ] {

@@ -2,7 +2,7 @@
 //! for agents.
 
 /// In the order of their names. A test of the controller compares it with both.
-pub const AGENT_CONDITION_TYPES: [&str; 37] = [
+pub const AGENT_CONDITION_TYPES: [&str; 38] = [
     "AgentStateUnwritable",
     "CertificateExpiring",
     "ClockUnhealthy",
@@ -22,6 +22,7 @@ pub const AGENT_CONDITION_TYPES: [&str; 37] = [
     "FrequentUnregisterNetDevice",
     "GpuFabricUnhealthy",
     "GpuUnhealthy",
+    "HardwareMissing",
     "IoPressureHigh",
     "KernelDeadlock",
     "KernelUnhealthy",

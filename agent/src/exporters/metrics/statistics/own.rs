@@ -44,10 +44,15 @@ fn single(exposition: &mut Exposition, name: &str, kind: MetricType, help: &str,
 }
 
 fn write_host(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
-    let Host { kernel_version, os_version, architecture } = inputs.host;
+    let Host { kernel_version, os_version, architecture, bios, microcode } = inputs.host;
     exposition.metric("nodewell_node_info", MetricType::Gauge, "1, with what the node runs.");
-    let labels =
-        [("architecture", &**architecture), ("kernel_version", &**kernel_version), ("os_version", &**os_version)];
+    let labels = [
+        ("architecture", &**architecture),
+        ("bios", &**bios),
+        ("kernel_version", &**kernel_version),
+        ("microcode", &**microcode),
+        ("os_version", &**os_version),
+    ];
     exposition.sample("nodewell_node_info", &labels, 1.0);
     let reading = &inputs.sample.reading;
     let boot = reading.stat().boot_time_secs.map(to_double);

@@ -78,6 +78,8 @@ impl Made {
             kernel_version: "6.1".to_owned(),
             os_version: "debian 12 (bookworm)".to_owned(),
             architecture: "x86_64".to_owned(),
+            bios: "Dell Inc. 2.7.3 01/31/2026".to_owned(),
+            microcode: "0xd0003d1".to_owned(),
         };
         let own = own.then(|| self.folder.path().to_owned());
         // Whatever this machine is busy with, an exposition has everything.
