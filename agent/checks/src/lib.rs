@@ -2,6 +2,7 @@
 //! judged in the check process ([`probe::Reader`], [`probe::Judge`]). [`CHECKS`] has them all.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod bmc;
 pub mod check;
 pub mod clock;
 pub mod cpu;
@@ -35,6 +36,7 @@ pub static CHECKS: &[&Check] = &[
     &cpu::CHECK,
     &pcie::CHECK,
     &sensors::CHECK,
+    &bmc::CHECK,
     &fabric::CHECK,
     &gpu::CHECK,
     &limits::CHECK,
@@ -62,6 +64,7 @@ pub struct Settings {
     pub cpu: cpu::CpuSettings,
     pub pcie: pcie::PcieSettings,
     pub sensors: sensors::SensorsSettings,
+    pub bmc: bmc::BmcSettings,
     pub fabric: fabric::FabricSettings,
     pub gpu: gpu::GpuSettings,
     pub limits: limits::LimitsSettings,

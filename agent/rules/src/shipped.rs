@@ -80,6 +80,7 @@ const WITHOUT_RULES: &[&str] = &[
     "MemoryUnhealthy",
     "CpuUnhealthy",
     "CoolingUnhealthy",
+    "PowerUnhealthy",
     "PcieUnhealthy",
     "NetworkUnhealthy",
     "GpuUnhealthy",

@@ -2,7 +2,7 @@
 //! for agents.
 
 /// In the order of their names. A test of the controller compares it with both.
-pub const AGENT_CONDITION_TYPES: [&str; 36] = [
+pub const AGENT_CONDITION_TYPES: [&str; 37] = [
     "AgentStateUnwritable",
     "CertificateExpiring",
     "ClockUnhealthy",
@@ -31,6 +31,7 @@ pub const AGENT_CONDITION_TYPES: [&str; 36] = [
     "MountHung",
     "NetworkUnhealthy",
     "PcieUnhealthy",
+    "PowerUnhealthy",
     "ReadonlyFilesystem",
     "ResourceExhausted",
     "ResourceLeak",
