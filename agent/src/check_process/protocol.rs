@@ -38,7 +38,9 @@ pub(super) enum Operation {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cursor: Option<RawReading>,
     },
-    Wait { within_millis: u64 },
+    Wait {
+        within_millis: u64,
+    },
 }
 
 /// What the worker sends.

@@ -91,24 +91,18 @@ impl Start {
         Self { id: FIRST, cursor, is_cleared: false }
     }
 
-    /// After the newest entry of the trail that is still there, byte by byte: an id alone may be another entry's by now.
+    /// After what is left of what was read.
     fn after(cursor: LogCursor, info: &LogInfo, log: &mut Log<'_>) -> Result<Self, CommandError> {
-        for known in cursor.trail.iter().rev() {
-            if let Some(found) = log.entry(id_of(known))?.filter(|entry| entry.record.as_ref() == Some(known)) {
-                let id = next_after(&found)?;
-                let cursor = LogCursor { erased: info.erased, was_empty: false, ..cursor };
-                return Ok(Self { id, cursor, is_cleared: false });
-            }
-        }
-        if cursor.trail.is_empty() {
-            let cursor = LogCursor { erased: info.erased, was_empty: false, ..cursor };
-            return Ok(Self { id: FIRST, cursor, is_cleared: false });
+        let erased = info.erased;
+        let next = next_after_trail(&cursor.trail, log)?;
+        if next.is_some() || cursor.trail.is_empty() {
+            let cursor = LogCursor { erased, was_empty: false, ..cursor };
+            return Ok(Self { id: next.unwrap_or(FIRST), cursor, is_cleared: false });
         }
         // Nothing of it is left. Where the log was cleared, all that it has now is new; else its ids were given out once
         // more, or more entries than it has room for came since: nothing shows what of it was reported before.
-        if cursor.was_empty || is_later(info.erased, cursor.erased) {
-            let cursor = LogCursor { erased: info.erased, ..LogCursor::default() };
-            return Ok(Self { id: FIRST, cursor, is_cleared: true });
+        if cursor.was_empty || is_later(erased, cursor.erased) {
+            return Ok(Self { id: FIRST, cursor: LogCursor { erased, ..LogCursor::default() }, is_cleared: true });
         }
         Ok(Self::before(last_id(log)?, info))
     }
@@ -167,6 +161,17 @@ fn longest(info: &LogInfo, limits: &Limits<'_>) -> u32 {
 fn last_id(log: &mut Log<'_>) -> Result<u16, CommandError> {
     let last = log.entry(LAST)?.and_then(|entry| entry.record);
     Ok(last.map_or(LAST, |record| id_of(&record)))
+}
+
+/// What follows the newest entry of the trail that is still there, byte by byte: an id alone may be another entry's by now.
+fn next_after_trail(trail: &[RawRecord], log: &mut Log<'_>) -> Result<Option<u16>, CommandError> {
+    for known in trail.iter().rev() {
+        match log.entry(id_of(known))? {
+            Some(entry) if entry.record == Some(*known) => return next_after(&entry).map(Some),
+            Some(_) | None => {}
+        }
+    }
+    Ok(None)
 }
 
 /// No entry leads to the first one.

@@ -42,7 +42,7 @@ pub(super) struct FakeBmc {
     pub(super) script: VecDeque<(u8, Result<Vec<u8>, String>)>,
     /// It gives no entry without the reservation that it gave out.
     pub(super) wants_reservation: bool,
-    /// How many commands there were.
+    /// The numbers of all commands that came.
     pub(super) asked: Vec<u8>,
     /// How many bytes of an entry it gives at most; 0: any number.
     pub(super) most_bytes: u8,
