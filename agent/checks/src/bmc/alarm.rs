@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     event::{SensorAddress, SensorEvent, SensorState},
-    meaning::Meaning,
+    meaning::{Meaning, may_be_meant},
     reading::SensorReading,
 };
 use crate::probe::debounce::{Debounce, DebounceTimes};
@@ -34,6 +34,8 @@ pub(super) struct Alarm {
     /// Of its assertion, by the BMC's clock.
     pub time: u32,
     is_asserted: bool,
+    /// It has lasted since before the first look.
+    is_old: bool,
     /// The assertion is news, or the sensor shows it: an assertion that was in the log before the first look may have
     /// ended without an entry.
     is_proven: bool,
@@ -58,9 +60,7 @@ impl Alarms {
     pub(super) fn note(&mut self, event: &SensorEvent, is_news: bool) -> bool {
         match self.0.iter_mut().find(|alarm| alarm.state == event.state) {
             Some(alarm) if event.is_assertion => {
-                alarm.is_fresh |= !alarm.is_asserted;
-                alarm.is_proven = is_news || (alarm.is_asserted && alarm.is_proven);
-                (alarm.is_asserted, alarm.time, alarm.unanswered) = (true, event.time, 0);
+                alarm.assert(event, is_news);
                 false
             }
             Some(alarm) => {
@@ -83,6 +83,12 @@ impl Alarms {
         self.0.len() < LIMIT
     }
 
+    /// A supply or a drive was taken out, as its event has it: none of its other states outlives that.
+    pub(super) fn remove(&mut self, presence: &SensorState) {
+        let its = self.0.iter_mut().filter(|alarm| alarm.state.is_of_same_sensor(presence));
+        its.for_each(|alarm| alarm.is_asserted = false);
+    }
+
     /// The log was cleared: a person has seen what was in it. What still lasts, its sensor shows.
     pub(super) fn clear(&mut self) {
         self.0.iter_mut().for_each(|alarm| (alarm.is_proven, alarm.unanswered) = (false, 0));
@@ -93,7 +99,7 @@ impl Alarms {
     pub(super) fn show(&mut self, sensor: &SensorReading) {
         for alarm in self.0.iter_mut().filter(|alarm| alarm.state.address() == Some(sensor.address)) {
             match sensor.states.and_then(|states| alarm.state.is_shown(states)) {
-                Some(true) => alarm.is_proven |= alarm.is_asserted,
+                Some(true) => alarm.is_proven |= alarm.is_asserted && !alarm.is_left_so(),
                 Some(false) => alarm.is_asserted = false,
                 None if !alarm.is_proven => alarm.unanswered = alarm.unanswered.saturating_add(1),
                 None => {}
@@ -101,21 +107,21 @@ impl Alarms {
         }
     }
 
-    /// The look is over.
+    /// The look is over, and the log was read to its end: what is asserted now is not taken back by a later entry.
     pub(super) fn settle(&mut self, now: Duration) {
         for alarm in &mut self.0 {
-            alarm.is_asserted &= alarm.is_proven || alarm.can_be_proven();
+            alarm.is_asserted &= alarm.is_proven || alarm.is_left_so() || alarm.can_be_proven();
             alarm.was_reported |= alarm.sign.observe(alarm.is_asserted && alarm.is_proven, now, TIMES);
             alarm.is_fresh = false;
         }
         self.0.retain(|alarm| alarm.is_asserted || alarm.was_reported || !alarm.sign.is_nothing());
     }
 
-    /// Where to ask for what is asserted.
+    /// Where to ask for what is asserted; last for what is reported in no case.
     pub(super) fn addresses(&self) -> Vec<SensorAddress> {
         let open = self.0.iter().filter(|alarm| alarm.is_asserted);
-        let addresses: BTreeSet<_> = open.filter_map(|alarm| alarm.state.address()).collect();
-        addresses.into_iter().take(ASKED).collect()
+        let asked: BTreeSet<_> = open.filter_map(|alarm| Some((alarm.is_left_so(), alarm.state.address()?))).collect();
+        asked.into_iter().take(ASKED).map(|(_, address)| address).collect()
     }
 
     /// Those that were reported once, with what they mean.
@@ -130,12 +136,27 @@ impl Alarm {
             state: event.state,
             time: event.time,
             is_asserted: true,
+            is_old: !is_news,
             is_proven: is_news,
             was_reported: false,
             sign: Debounce::default(),
             unanswered: 0,
             is_fresh: true,
         }
+    }
+
+    /// A BMC that starts asserts once more what lasts: to what is left so on purpose that changes nothing.
+    fn assert(&mut self, event: &SensorEvent, is_news: bool) {
+        let was_asserted = std::mem::replace(&mut self.is_asserted, true);
+        self.is_fresh |= !was_asserted;
+        self.is_old = if was_asserted { self.is_old } else { !is_news };
+        self.is_proven = (is_news && !self.is_left_so()) || (was_asserted && self.is_proven);
+        (self.time, self.unanswered) = (event.time, 0);
+    }
+
+    /// It is no fault, as far as is known: it has been so since before the first look, and may be meant.
+    fn is_left_so(&self) -> bool {
+        self.is_old && may_be_meant(&self.state)
     }
 
     fn can_be_proven(&self) -> bool {

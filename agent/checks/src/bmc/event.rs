@@ -94,6 +94,13 @@ impl SensorEvent {
         Self { state: SensorState { offset: out, ..self.state }, is_assertion: false, ..self }
     }
 
+    /// A power supply or a drive was put in, or taken out: whether it is there now.
+    pub(super) fn presence(&self) -> Option<bool> {
+        let SensorState { sensor_type, event_type, offset, .. } = self.state;
+        let can_be_taken_out = [sensor_type::POWER_SUPPLY, sensor_type::DRIVE_SLOT].contains(&sensor_type);
+        (can_be_taken_out && event_type == SPECIFIC && offset == 0).then_some(self.is_assertion)
+    }
+
     /// What the watchdog's timer was used for when it ended, where the event says so (IPMI 2.0, table 42-3, 23h).
     pub(super) fn timer_use(&self) -> Option<&'static str> {
         const HAS_EXTENSION: u8 = 0xc0;
@@ -117,6 +124,17 @@ impl SensorState {
         let [address, place] = self.generator.to_le_bytes();
         let (channel, lun) = (place >> 4, place & 0x03);
         (address == OWN_ADDRESS && channel == 0).then_some(SensorAddress { lun, number: self.number })
+    }
+
+    /// Written by a program, not by what has the sensor: firmware, a handler of SMIs, `ipmitool event` (IPMI 2.0, table
+    /// 32-1, generator ID).
+    pub(super) fn is_of_software(&self) -> bool {
+        self.generator & 1 == 1
+    }
+
+    pub(super) fn is_of_same_sensor(&self, other: &Self) -> bool {
+        let sensor = |it: &Self| (it.generator, it.sensor_type, it.number);
+        sensor(self) == sensor(other)
     }
 
     /// Whether the sensor shows it now, by the states that it shows; `None` if they are no evidence.

@@ -89,10 +89,13 @@ impl BmcJudge {
             self.history.alarms.clear();
         }
         let mut events: Vec<_> = reading.records.iter().filter_map(|record| self.record(record, now)).collect();
+        self.end_removed(&reading.records);
         for sensor in &reading.sensors {
             self.history.alarms.show(sensor);
         }
-        self.history.alarms.settle(now.boottime);
+        if reading.is_whole {
+            self.history.alarms.settle(now.boottime);
+        }
         events.extend(self.fill(&reading, now));
         self.bmc = Bmc::Answers { entries: reading.entries };
         self.history.log = Some(reading.log);
@@ -102,6 +105,9 @@ impl BmcJudge {
     /// An entry that was not read before.
     fn record(&mut self, LogRecord { record, is_news }: &LogRecord, now: &Now) -> Option<DeviceEvent> {
         let event = SensorEvent::of(record);
+        if let Some(event) = event.filter(|event| event.presence() == Some(false)) {
+            self.history.alarms.remove(&event.state);
+        }
         let Some((event, meaning)) = event.and_then(|event| Some((event, Meaning::of(&event.state)?))) else {
             self.history.unjudged += 1;
             return None;
@@ -121,6 +127,15 @@ impl BmcJudge {
         let text = event.timer_use().map_or_else(|| text.to_owned(), |by| format!("{text}, set by {by}"));
         let fields: MessageArgs<'_> = &[("state", &text), ("time", &shown_time(event.time))];
         is_news.then(|| DeviceEvent::of(reason, &subject, fields, now.wall))
+    }
+
+    /// What is not there has no fault, also where its BMC noted that it lost its input after it was taken out.
+    fn end_removed(&mut self, records: &[LogRecord]) {
+        let events = records.iter().filter_map(|record| SensorEvent::of(&record.record));
+        let presence: BTreeMap<_, _> = events.filter_map(|event| Some((event.state, event.presence()?))).collect();
+        for (sensor, _) in presence.iter().filter(|(_, is_there)| !**is_there) {
+            self.history.alarms.remove(sensor);
+        }
     }
 
     /// An Event when the log gets worse, once.

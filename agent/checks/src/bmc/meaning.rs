@@ -19,13 +19,25 @@ pub(super) enum Meaning {
 }
 
 impl Meaning {
-    /// `None`: nothing that is judged.
+    /// `None`: nothing that is judged. What a program wrote can have happened, but no sensor takes it back: it holds
+    /// nothing.
     pub(super) fn of(state: &SensorState) -> Option<Self> {
-        match state.event_type {
+        let meaning = match state.event_type {
             THRESHOLD => crossed(state.sensor_type, state.offset),
             SPECIFIC => specific(state.sensor_type, state.offset),
             _ => None,
-        }
+        };
+        meaning.filter(|meaning| !(matches!(meaning, Self::Fault { .. }) && state.is_of_software()))
+    }
+}
+
+/// Whether an operator may leave a machine so for years: a supply without its cable (which some boards report as failed),
+/// a fan that was taken out or is slower than its board wants.
+pub(super) fn may_be_meant(state: &SensorState) -> bool {
+    match (state.event_type, state.sensor_type) {
+        (SPECIFIC, sensor_type::POWER_SUPPLY) => state.offset != 2,
+        (THRESHOLD, sensor_type::FAN) => true,
+        _ => false,
     }
 }
 

@@ -73,7 +73,8 @@ impl Reader for BmcReader {
 
 /// Asks for the log and then for the sensors, so that what these show is the newer.
 pub(super) fn ask(bmc: &mut dyn Transport, question: Question, limits: &Limits<'_>) -> Result<BmcReading, ReadError> {
-    let LogReading { info, is_cleared, records, cursor } = read_log(bmc, question.log, limits).map_err(read_error)?;
+    let log = read_log(bmc, question.log, limits).map_err(read_error)?;
+    let LogReading { info, is_cleared, is_whole, records, cursor } = log;
     let mut sensors = Vec::new();
     for address in question.sensors {
         if (limits.is_over)() {
@@ -88,6 +89,7 @@ pub(super) fn ask(bmc: &mut dyn Transport, question: Question, limits: &Limits<'
         free_bytes: info.free_bytes,
         is_overflow: info.is_overflow,
         is_cleared,
+        is_whole,
         records,
         log: cursor,
         sensors,

@@ -28,6 +28,8 @@ pub(super) struct BmcReading {
     pub is_overflow: bool,
     /// The log was cleared since the look before.
     pub is_cleared: bool,
+    /// The log was read to its end.
+    pub is_whole: bool,
     pub records: Vec<LogRecord>,
     pub log: LogCursor,
     pub sensors: Vec<SensorReading>,

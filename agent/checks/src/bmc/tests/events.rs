@@ -94,6 +94,33 @@ fn what_happens_is_an_event() {
     }
 }
 
+/// `ipmitool event 1` is a temperature above its critical limit, of generator 41h.
+#[test]
+fn what_a_program_wrote_holds_nothing() {
+    let is_judged = |generator, sensor_type, kind, offset| {
+        Meaning::of(&SensorState { generator, ..event(sensor_type, kind, offset).state }).is_some()
+    };
+    for generator in [0x0001, 0x0033, 0x0041] {
+        assert!(!is_judged(generator, 0x01, OVER, 0x09) && !is_judged(generator, 0x08, ASSERTED, 0x01));
+        assert!(is_judged(generator, 0x0c, ASSERTED, 0x01), "it happened");
+    }
+    assert!(is_judged(0x0020, 0x01, OVER, 0x09) && is_judged(0x002c, 0x08, ASSERTED, 0x01));
+}
+
+#[test]
+fn what_can_be_taken_out_has_a_presence() {
+    for (sensor_type, kind, offset, expected) in [
+        (0x08, ASSERTED, 0, Some(true)),
+        (0x08, DEASSERTED, 0, Some(false)),
+        (0x0d, DEASSERTED, 0, Some(false)),
+        (0x08, DEASSERTED, 1, None),
+        (0x04, DEASSERTED, 0, None),
+        (0x08, BACK, 0, None),
+    ] {
+        assert_eq!(event(sensor_type, kind, offset).presence(), expected, "{sensor_type:x} {kind:x} {offset}");
+    }
+}
+
 #[test]
 fn a_value_that_comes_back_over_its_limit_is_the_end_of_its_way_out() {
     for (back, out) in [(0x03, 0x02), (0x05, 0x04), (0x08, 0x09), (0x0a, 0x0b)] {

@@ -46,11 +46,13 @@ pub(super) struct FakeBmc {
     pub(super) asked: Vec<u8>,
     /// How many bytes of an entry it gives at most; 0: any number.
     pub(super) most_bytes: u8,
+    /// What follows its last entry.
+    pub(super) after_last: u16,
 }
 
 impl FakeBmc {
     pub(super) fn new(events: &[Event]) -> Self {
-        let mut bmc = Self { erased: NEW_YEAR, free_bytes: 8000, ..Self::default() };
+        let mut bmc = Self { erased: NEW_YEAR, free_bytes: 8000, after_last: LAST, ..Self::default() };
         events.iter().for_each(|event| bmc.add(*event));
         bmc
     }
@@ -106,8 +108,8 @@ impl FakeBmc {
             id => self.records.iter().position(|record| record[..2] == id.to_le_bytes()),
         };
         let Some((record, n)) = found.and_then(|n| Some((self.records.get(n)?, n))) else { return vec![0xcb] };
-        let next = self.records.get(n + 1).map_or([0xff, 0xff], |next| [next[0], next[1]]);
-        [&[0][..], &next, record].concat()
+        let next = self.records.get(n + 1).map_or(self.after_last.to_le_bytes(), |next| [next[0], next[1]]);
+        [&[0_u8][..], &next, record].concat()
     }
 }
 
@@ -122,7 +124,7 @@ impl Transport for FakeBmc {
             INFO => self.info(),
             RESERVE => vec![0, 7, 0],
             ENTRY => self.entry(command.data),
-            SENSOR => self.sensors.get(&command.data[0]).map_or(vec![0xcb], |states| [&[0][..], &states[..]].concat()),
+            SENSOR => self.sensors.get(&command.data[0]).map_or(vec![0xcb], |states| [&[0_u8][..], states].concat()),
             _ => panic!("{command:?}"),
         })
     }

@@ -2,7 +2,7 @@
 
 use super::fake::{ECC, ENTRY, FAILS, FakeBmc, HIGHEST, INFO, MENDED, NEW_YEAR, RESERVE, record};
 use crate::bmc::{
-    commands::CommandError,
+    commands::{CommandError, FIRST, LAST},
     walk::{Limits, LogCursor, LogReading, read_log},
 };
 
@@ -14,10 +14,16 @@ struct Walker {
 }
 
 impl Walker {
-    /// After its first look, which found these.
+    fn new(bmc: FakeBmc) -> Self {
+        Self { bmc, cursor: None, entries: 64 }
+    }
+
+    /// After its first looks, which found these.
     fn after(bmc: FakeBmc) -> Self {
-        let mut walker = Self { bmc, cursor: None, entries: 64 };
-        assert_eq!(walker.news(), [0; 0], "history is no news");
+        let mut walker = Self::new(bmc);
+        for _ in 0..3 {
+            assert_eq!(walker.news(), [0; 0], "history is no news");
+        }
         walker
     }
 
@@ -61,7 +67,7 @@ fn the_first_entry_of_an_empty_log_is_news() {
 
 #[test]
 fn ten_thousand_entries_are_read_in_looks_of_a_bounded_size_and_each_once() {
-    let mut walker = Walker { bmc: FakeBmc::new(&[ECC; 10_000]), cursor: None, entries: 64 };
+    let mut walker = Walker::new(FakeBmc::new(&[ECC; 10_000]));
     let (mut read, mut news, mut looks) = (0, Vec::new(), 0);
     while read < 10_001 {
         let reading = walker.look().unwrap();
@@ -81,12 +87,50 @@ fn ten_thousand_entries_are_read_in_looks_of_a_bounded_size_and_each_once() {
 fn time_that_is_over_ends_a_look_and_nothing_is_lost() {
     let mut bmc = FakeBmc::new(&[]);
     let over = Limits { entries: 64, is_over: &|| true };
-    let first = read_log(&mut bmc, None, &over).unwrap();
+    let mut cursor = None;
+    for _ in 0..3 {
+        cursor = Some(read_log(&mut bmc, cursor, &over).unwrap().cursor);
+    }
     bmc.add(ECC);
-    let second = read_log(&mut bmc, Some(first.cursor), &over).unwrap();
-    assert_eq!(second.records.len(), 0);
+    let second = read_log(&mut bmc, cursor, &over).unwrap();
+    assert_eq!((second.records.len(), second.is_whole), (0, false));
     let mut walker = Walker { bmc, cursor: Some(second.cursor), entries: 64 };
     assert_eq!(walker.news(), [1]);
+}
+
+#[test]
+fn a_bmc_that_starts_at_the_first_look_repeats_nothing() {
+    for empty_looks in [1, 2] {
+        let mut walker = Walker::new(FakeBmc::new(&[]));
+        walker.bmc.erased = 0;
+        for _ in 0..empty_looks {
+            assert_eq!(walker.news(), [0; 0]);
+            walker.bmc.erased = NEW_YEAR;
+        }
+        walker.bmc.records = vec![record(1, NEW_YEAR, ECC), record(2, NEW_YEAR, FAILS)];
+        assert_eq!(walker.news(), [0; 0], "{empty_looks}");
+        walker.bmc.add(MENDED);
+        assert_eq!(walker.news(), [3], "{empty_looks}");
+    }
+}
+
+/// And a BMC need not give the last one by its name.
+#[test]
+fn an_entry_that_leads_to_the_first_one_or_to_none_is_the_last() {
+    for after_last in [LAST, FIRST, 9] {
+        let mut walker = Walker::new(FakeBmc::new(&[ECC, FAILS]));
+        walker.bmc.after_last = after_last;
+        walker.bmc.answers(ENTRY, &[0xcc]);
+        assert_eq!(walker.news(), [0; 0], "{after_last}");
+        assert!(walker.look().unwrap().is_whole, "{after_last}");
+        walker.bmc.add(MENDED);
+        assert_eq!(walker.news(), [3], "{after_last}");
+        for _ in 0..300 {
+            assert!(walker.look().unwrap().is_whole, "{after_last}");
+        }
+        walker.bmc.add(ECC);
+        assert_eq!(walker.news(), [4], "{after_last}");
+    }
 }
 
 #[test]
@@ -194,8 +238,8 @@ fn a_bmc_that_refuses_loses_nothing() {
     assert_eq!(walker.news(), [1, 2]);
     (walker.entries, walker.bmc.asked) = (64, Vec::new());
     // Its answer to the entry that was read last, then a refusal.
-    walker.bmc.answers(ENTRY, &[&[0, 3, 0][..], &record(2, NEW_YEAR, ECC)].concat());
-    walker.bmc.answers(ENTRY, &[&[0, 4, 0][..], &record(3, NEW_YEAR, ECC)].concat());
+    walker.bmc.answers(ENTRY, &[&[0_u8, 3, 0][..], &record(2, NEW_YEAR, ECC)].concat());
+    walker.bmc.answers(ENTRY, &[&[0_u8, 4, 0][..], &record(3, NEW_YEAR, ECC)].concat());
     walker.bmc.answers(ENTRY, &[0xc0]);
     assert_eq!((walker.news(), walker.news()), (vec![3], vec![4]));
 }
@@ -220,7 +264,7 @@ fn garbage_is_no_entry() {
 #[test]
 fn a_log_without_an_end_is_an_error() {
     let circle = |next: u8, id: u16| [&[0, next, 0][..], &record(id, NEW_YEAR, ECC)].concat();
-    for (first, second) in [(2, 1), (2, 2), (0, 0)] {
+    for (first, second) in [(2, 1), (2, 2)] {
         let mut walker = Walker::after(FakeBmc::new(&[]));
         walker.bmc.records = (1..4).map(|id| record(id, NEW_YEAR, ECC)).collect();
         walker.bmc.answers(ENTRY, &circle(first, 1));
