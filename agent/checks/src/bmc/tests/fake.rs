@@ -124,7 +124,7 @@ impl Transport for FakeBmc {
             INFO => self.info(),
             RESERVE => vec![0, 7, 0],
             ENTRY => self.entry(command.data),
-            SENSOR => self.sensors.get(&command.data[0]).map_or(vec![0xcb], |states| [&[0_u8][..], states].concat()),
+            SENSOR => self.sensors.get(&command.data[0]).map_or(vec![0xcb], |states| [&[0][..], &states[..]].concat()),
             _ => panic!("{command:?}"),
         })
     }
