@@ -2,6 +2,7 @@
 //! judged in the check process ([`probe::Reader`], [`probe::Judge`]). [`CHECKS`] has them all.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod bmc;
 pub mod check;
 pub mod clock;
 pub mod cpu;
@@ -39,6 +40,7 @@ pub static CHECKS: &[&Check] = &[
     &pcie::CHECK,
     &sensors::CHECK,
     &inventory::CHECK,
+    &bmc::CHECK,
     &fabric::CHECK,
     &gpu::CHECK,
     &limits::CHECK,
@@ -68,6 +70,7 @@ pub struct Settings {
     pub pcie: pcie::PcieSettings,
     pub sensors: sensors::SensorsSettings,
     pub inventory: inventory::InventorySettings,
+    pub bmc: bmc::BmcSettings,
     pub fabric: fabric::FabricSettings,
     pub gpu: gpu::GpuSettings,
     pub limits: limits::LimitsSettings,

@@ -82,6 +82,7 @@ const WITHOUT_RULES: &[&str] = &[
     "CpuUnhealthy",
     "CoolingUnhealthy",
     "HardwareMissing",
+    "PowerUnhealthy",
     "PcieUnhealthy",
     "NetworkUnhealthy",
     "GpuUnhealthy",

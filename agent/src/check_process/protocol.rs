@@ -32,8 +32,15 @@ pub(super) struct Request {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Operation {
     List,
-    Read { device: String },
-    Wait { within_millis: u64 },
+    Read {
+        device: String,
+        /// Where the last reading ended, if the judge saves that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cursor: Option<RawReading>,
+    },
+    Wait {
+        within_millis: u64,
+    },
 }
 
 /// What the worker sends.

@@ -28,7 +28,7 @@ impl TaskName {
     /// Of a worker that does this.
     pub(super) fn of(check: &'static Check, operation: &Operation) -> Self {
         let what = match operation {
-            Operation::Read { device } => device.clone(),
+            Operation::Read { device, .. } => device.clone(),
             Operation::List => format!("{}/list", check.name),
             Operation::Wait { .. } => format!("{}/wait", check.name),
         };
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     fn at(device: &str) -> TaskName {
-        TaskName::of(&disk::CHECK, &Operation::Read { device: device.to_owned() })
+        TaskName::of(&disk::CHECK, &Operation::Read { device: device.to_owned(), cursor: None })
     }
 
     #[test]

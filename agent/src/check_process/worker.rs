@@ -93,7 +93,7 @@ impl Worker {
             .or_insert_with(|| (check.reader)(worker_config.roots.clone(), &worker_config.settings));
         let body = match &request.operation {
             Operation::List => reader.list().map(|names| ReplyBody::Devices { names, has_events: reader.has_events() }),
-            Operation::Read { device } => reader.read(device).map(ReplyBody::Reading),
+            Operation::Read { device, cursor } => reader.read_from(device, cursor.as_ref()).map(ReplyBody::Reading),
             Operation::Wait { within_millis } => {
                 reader.wait(Duration::from_millis(*within_millis)).map(ReplyBody::Events)
             }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod block_errors;
+mod bmc_log;
 mod board_sensors;
 mod disk_rights;
 mod fabric_port;
@@ -28,6 +29,7 @@ fn main() -> std::process::ExitCode {
     let mut suite = nodewell_tests::suite::Suite::default();
     let behaviours = [
         block_errors::list,
+        bmc_log::list,
         board_sensors::list,
         disk_rights::list,
         fabric_port::list,

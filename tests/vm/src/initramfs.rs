@@ -20,11 +20,13 @@ const INIT: &str = include_str!("init.sh");
 pub(crate) const SHELL: &str = include_str!("shell.sh");
 const PROGRAMS: [&str; 3] = ["nodewelld", "nodewell-checks", "nodewell"];
 /// Of this machine, if it has them; a case that needs one declares it.
-const OTHERS: [&str; 2] = [RDMA, SETPRIV];
+const OTHERS: [&str; 3] = [RDMA, SETPRIV, IPMITOOL];
 /// Makes ports of fabrics.
 pub(crate) const RDMA: &str = "/usr/bin/rdma";
 /// Starts a program with some capabilities and no others.
 pub(crate) const SETPRIV: &str = "/usr/bin/setpriv";
+/// Writes entries into a BMC's event log.
+pub(crate) const IPMITOOL: &str = "/usr/bin/ipmitool";
 const FOLDERS: [&str; 9] = ["proc", "sys", "dev", "run", "tmp", "mnt", "etc", "root", "var/lib"];
 /// What cases load by name, with whatever these depend on. The generic sums are asked for by name in the kernel.
 const MODULES: &[&str] = &[
@@ -51,6 +53,8 @@ const MODULES: &[&str] = &[
     "i2c-dev",
     "i2c-stub",
     "max6639",
+    "ipmi_si",
+    "ipmi_devintf",
 ];
 
 /// Where it lies; made once for each run of the tests, from the programs as they are now.

@@ -27,6 +27,9 @@ pub const FABRIC: Need = Need::Other(fabric_unmet);
 /// What starts a program with a unit's rights; asked after [`GUEST`].
 pub const SETPRIV: Need = Need::Other(setpriv_unmet);
 
+/// What writes into a BMC's event log; asked after [`GUEST`].
+pub const IPMITOOL: Need = Need::Other(ipmitool_unmet);
+
 const PROGRAMS: [(&str, &str); 4] = [
     ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
     ("/bin/busybox", "busybox-static"),
@@ -63,6 +66,10 @@ pub fn unmet() -> Option<String> {
 
 fn setpriv_unmet() -> Option<String> {
     (!Path::new(initramfs::SETPRIV).exists()).then(|| format!("needs {} (Debian's util-linux)", initramfs::SETPRIV))
+}
+
+fn ipmitool_unmet() -> Option<String> {
+    (!Path::new(initramfs::IPMITOOL).exists()).then(|| format!("needs {} (Debian's ipmitool)", initramfs::IPMITOOL))
 }
 
 fn fabric_unmet() -> Option<String> {

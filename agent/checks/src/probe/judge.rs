@@ -102,6 +102,11 @@ pub trait Judge {
         false
     }
 
+    /// Where its last reading ended, for a reader that goes on from there: [`crate::probe::Reader::read_from`].
+    fn cursor(&self) -> Option<RawReading> {
+        None
+    }
+
     /// The state to save across restarts, small; `None` if it is as it was last saved.
     fn save(&mut self) -> Option<Value> {
         None

@@ -29,6 +29,9 @@ impl PartialEq for RawReading {
     }
 }
 
+/// Texts are equal or not.
+impl Eq for RawReading {}
+
 #[cfg(test)]
 impl From<serde_json::Value> for RawReading {
     fn from(value: serde_json::Value) -> Self {

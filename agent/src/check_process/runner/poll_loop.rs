@@ -263,7 +263,7 @@ impl PollLoop {
 
     async fn read(&mut self, worker_client: &mut WorkerClient, device: &str) -> Answer {
         let began = Instant::now();
-        let operation = Operation::Read { device: device.to_owned() };
+        let operation = Operation::Read { device: device.to_owned(), cursor: self.judge.cursor() };
         let outcome = worker_client.request(self.check, operation, self.timing.deadline).await;
         let is_lost = outcome.is_lost();
         self.took.insert(device.to_owned(), began.elapsed());

@@ -2,7 +2,7 @@
 //! for agents.
 
 /// In the order of their names. A test of the controller compares it with both.
-pub const AGENT_CONDITION_TYPES: [&str; 38] = [
+pub const AGENT_CONDITION_TYPES: [&str; 39] = [
     "AgentStateUnwritable",
     "CertificateExpiring",
     "ClockUnhealthy",
@@ -33,6 +33,7 @@ pub const AGENT_CONDITION_TYPES: [&str; 38] = [
     "MountHung",
     "NetworkUnhealthy",
     "PcieUnhealthy",
+    "PowerUnhealthy",
     "ReadonlyFilesystem",
     "ResourceExhausted",
     "ResourceLeak",

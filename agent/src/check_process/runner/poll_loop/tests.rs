@@ -246,3 +246,36 @@ async fn after_two_silent_ones_a_round_ends_and_the_next_reaches_the_rest() {
     assert_eq!(judge.last(), [of("sdc", "read")]);
     assert!(poll_loop.was_judged && poll_loop.unreached == Unreached::Nothing);
 }
+
+/// Reads a log, and saves how much of it was read.
+#[derive(Default)]
+struct LogJudge(u32);
+
+impl Judge for LogJudge {
+    fn judge(&mut self, _round: Round) -> Findings {
+        self.0 += 1;
+        Findings::default()
+    }
+
+    fn cursor(&self) -> Option<RawReading> {
+        RawReading::of(&self.0).ok()
+    }
+}
+
+#[tokio::test]
+async fn a_reader_is_asked_with_the_cursor_of_its_judge() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let cursors = seen.clone();
+    let fake = Fake::new(move |request| {
+        if let Operation::Read { cursor, .. } = &request.operation {
+            cursors.lock().unwrap().push(cursor.as_ref().map(|cursor| cursor.parse::<u32>().unwrap()));
+        }
+        Act::Answer
+    });
+    let timing = PollTiming { interval: HOUR, deadline: HOUR };
+    let mut poll_loop = PollLoop::new(&disk::CHECK, timing, Box::new(LogJudge::default()), None);
+    let mut worker_client = worker_client_with(&fake);
+    round(&mut poll_loop, &mut worker_client).await;
+    round(&mut poll_loop, &mut worker_client).await;
+    assert_eq!(*seen.lock().unwrap(), [Some(0), Some(1)]);
+}

@@ -19,7 +19,7 @@ const PLENTY: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(30);
 
 async fn read(worker_client: &mut WorkerClient, device: &str, deadline: Duration) -> Outcome {
-    worker_client.request(&disk::CHECK, Operation::Read { device: device.to_owned() }, deadline).await
+    worker_client.request(&disk::CHECK, Operation::Read { device: device.to_owned(), cursor: None }, deadline).await
 }
 
 fn reading(device: &str) -> Outcome {

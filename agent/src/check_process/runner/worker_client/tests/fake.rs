@@ -205,7 +205,7 @@ impl WorkerProcess for FakeTask {
 fn answer(request: &Request) -> Vec<u8> {
     let body = match &request.operation {
         Operation::List => ReplyBody::Devices { names: vec!["sda".to_owned()], has_events: false },
-        Operation::Read { device } => ReplyBody::Reading(RawReading::of(&json!({ "of": device })).unwrap()),
+        Operation::Read { device, .. } => ReplyBody::Reading(RawReading::of(&json!({ "of": device })).unwrap()),
         Operation::Wait { .. } => ReplyBody::Events(Vec::new()),
     };
     line(request.id, body)
@@ -220,7 +220,7 @@ pub(in crate::check_process::runner) fn line(id: u64, body: ReplyBody) -> Vec<u8
 
 pub(in crate::check_process::runner) fn name_of(request: &Request) -> String {
     match &request.operation {
-        Operation::Read { device } => device.clone(),
+        Operation::Read { device, .. } => device.clone(),
         Operation::List => "list".to_owned(),
         Operation::Wait { .. } => "wait".to_owned(),
     }
