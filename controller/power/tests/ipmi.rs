@@ -81,9 +81,9 @@ async fn off_and_on() {
     assert_eq!(room.power.plan(&node).await.unwrap().levels[0].identity, Some(Ok(())));
     assert_eq!((bmc.is_on(), room.power.read(&node, &FenceScope::default()).await), (true, PowerState::On));
     assert_eq!(room.power.preflight(&node).await.reason, "FenceReady");
-    assert_eq!(room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap(), ["bmc"]);
+    assert_eq!(room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(180)).await.unwrap(), ["bmc"]);
     assert_eq!((bmc.is_on(), room.power.read(&node, &FenceScope::default()).await), (false, PowerState::Off));
-    room.power.on(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap();
+    room.power.on(&node, &FenceScope::default(), &room.bench.lease_deadline(180)).await.unwrap();
     assert_eq!((bmc.is_on(), room.power.read(&node, &FenceScope::default()).await), (true, PowerState::On));
     bmc.order("0");
     assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::Off, "another client turned it off");
@@ -105,7 +105,7 @@ async fn wrong_password() {
     // Without the identity's question it is the agent that fails.
     let node = room.behind("n1", &format!("{}identity=configured", bmc.options()));
     room.cluster.secret_of("secret-fence-method-bmc-n1", "password", "not-the-word");
-    let failed = room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap_err();
+    let failed = room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(180)).await.unwrap_err();
     assert!(matches!(&failed, Failed::Refused(why) if !why.contains("not-the-word")), "{failed:?}");
     assert!(bmc.is_on());
 }
@@ -120,7 +120,7 @@ async fn closed_port() {
 async fn ignores_off() {
     let (room, bmc) = (room(), machine(Manner::Ignores));
     let node = room.behind("n1", &bmc.options());
-    let failed = room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await.unwrap_err();
+    let failed = room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(180)).await.unwrap_err();
     assert!(matches!(failed, Failed::Refused(_) | Failed::Timeout(_)), "{failed:?}");
     assert_eq!((bmc.is_on(), room.power.read(&node, &FenceScope::default()).await), (true, PowerState::On));
 }
@@ -131,7 +131,7 @@ async fn mismatch() {
     let unproven = room.power.plan(&node).await.unwrap().levels[0].identity.clone().unwrap().unwrap_err();
     assert!(!unproven.contains("IdentityUnproven") && unproven.contains(SYSTEM_UUID), "{unproven}");
     assert!(matches!(
-        room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(60)).await,
+        room.power.off(&node, &FenceScope::default(), &room.bench.lease_deadline(180)).await,
         Err(Failed::NotBegun(_))
     ));
     assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::Unknown, "nothing of it is believed");
@@ -142,7 +142,7 @@ async fn mismatch() {
 async fn swapped() {
     let (room, bmc) = (room(), machine(Manner::Obeys));
     let node = room.behind("n1", &bmc.options());
-    let (own, deadline) = (FenceScope::default(), room.bench.lease_deadline(60));
+    let (own, deadline) = (FenceScope::default(), room.bench.lease_deadline(180));
     assert_eq!(room.power.read(&node, &own).await, PowerState::On);
     let port = bmc.port;
     drop(bmc);
@@ -179,9 +179,9 @@ async fn levels() {
     let second = FenceScope::machine(Level(2));
     assert_eq!(room.power.read(&node, &FenceScope::default()).await, PowerState::Unknown);
     assert_eq!((bmc.is_on(), room.power.read(&node, &second).await), (true, PowerState::On));
-    assert_eq!(room.power.off(&node, &second, &room.bench.lease_deadline(60)).await.unwrap(), ["bmc"]);
+    assert_eq!(room.power.off(&node, &second, &room.bench.lease_deadline(180)).await.unwrap(), ["bmc"]);
     assert_eq!((bmc.is_on(), room.power.read(&node, &second).await), (false, PowerState::Off));
-    room.power.on(&node, &second, &room.bench.lease_deadline(60)).await.unwrap();
+    room.power.on(&node, &second, &room.bench.lease_deadline(180)).await.unwrap();
     assert!(bmc.is_on());
     let preflight = room.power.preflight(&node).await;
     assert_eq!((preflight.status, preflight.reason.as_str()), (ConditionStatus::False, "IdentityUnproven"));
@@ -216,7 +216,7 @@ async fn shared() {
         assert!(room.power.plan(node).await.unwrap_err().message.contains("on one plug"));
     }
     assert!(matches!(
-        room.power.off(&one, &FenceScope::default(), &room.bench.lease_deadline(60)).await,
+        room.power.off(&one, &FenceScope::default(), &room.bench.lease_deadline(180)).await,
         Err(Failed::NotBegun(_))
     ));
     assert!(bmc.is_on());
