@@ -79,7 +79,7 @@ fn one_that_forks_and_detaches_leaves_nothing() {
 
 fn one_that_is_deaf_and_sleeps_for_ever_is_killed() {
     let script = "#!/bin/bash\ntrap '' TERM INT HUP QUIT\necho halfway\nwhile :; do sleep 4713.1; done\n";
-    let (agent, mut check_process) = with(script, "1s");
+    let (agent, mut check_process) = with(script, "5s");
     let (why, message) = unknown(&agent);
     assert_eq!(why, "PluginTimedOut");
     assert!(

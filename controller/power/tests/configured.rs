@@ -115,10 +115,11 @@ async fn methods_that_answer_too_late_to_be_read_are_not_ready() {
     let slow = |plug: u32, secs: u32| {
         std::fs::write(room.bench.path().join(format!("slow{plug}")), format!("{secs}\n")).unwrap();
     };
-    slow(1, 10);
-    slow(2, 9);
+    slow(1, 5);
+    slow(2, 4);
     assert_eq!(room.power.preflight(&node("n1", "")).await.reason, "FenceReady");
-    slow(2, 12);
+    slow(1, 11);
+    slow(2, 11);
     let preflight = room.power.preflight(&node("n1", "")).await;
     assert_eq!((preflight.status, preflight.reason.as_str()), (ConditionStatus::False, "NoAnswer"));
     // The 22 s of the scripts, and what a busy machine adds to them.
@@ -126,7 +127,8 @@ async fn methods_that_answer_too_late_to_be_read_are_not_ready() {
     let (secs, rest) = took.and_then(|took| took.split_once(' ')).unwrap_or_else(|| panic!("{}", preflight.message));
     assert!(secs.parse::<u32>().unwrap() >= 22, "{}", preflight.message);
     assert!(rest.starts_with("s to report it, and a reading is waited for 20 s"), "{}", preflight.message);
-    slow(2, 9);
+    slow(1, 5);
+    slow(2, 4);
     assert_eq!(room.power.preflight(&node("n1", "")).await.reason, "FenceReady", "they are run again at once");
 }
 
