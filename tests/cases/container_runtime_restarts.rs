@@ -78,7 +78,7 @@ fn a_line_is_heard(machine: &Machine, kmsg: &FakeKmsg, task: &str) {
     until(&format!("{task} is heard of"), || {
         machine.events("TaskHung").into_iter().find(|event| event.message.contains(task))
     });
-    assert!(machine.ask("/readyz").is_some_and(|answer| answer.status.is_success()));
+    until("it is ready", || machine.ask("/readyz").filter(|answer| answer.status.is_success()));
 }
 
 /// How often the agent has seen systemd start it.
