@@ -27,8 +27,9 @@ build: toolchain ## build all programs, optimised
 
 test: toolchain deps compiled ## everything that must pass before a change lands
 	@+failed=0; $(MAKE) --no-print-directory clippy || failed=1; \
-	  echo "Unit tests, BMCs and whole-program tests run side by side; each prints its output at its end."; \
-	  $(MAKE) --no-print-directory --jobs=6 --output-sync=target format words licences quick waiting whole || failed=1; \
+	  $(MAKE) --no-print-directory --jobs=4 --output-sync=target format words licences quick || failed=1; \
+	  echo "BMCs and whole-program tests run side by side; each prints its output at its end."; \
+	  $(MAKE) --no-print-directory --jobs=2 --output-sync=target waiting whole || failed=1; \
 	  exit $$failed
 
 # All at once, before anything runs: compilers and tests that wait for deadlines do not mix. Clippy comes next, alone: while

@@ -71,7 +71,9 @@ fn a_kubelet_is_watched_through_all_its_moods() {
     }
     kubelet.is(KubeletBehaviour::Slow(1200));
     let slow = agent.wait_event("ServiceSlow");
-    assert!(slow.message.contains("answers only after 1"), "{}", slow.message);
+    let after = slow.message.split_once("answers only after ").and_then(|(_, rest)| rest.split_once(" ms"));
+    // And what a busy machine adds to it.
+    assert!(after.is_some_and(|(ms, _)| ms.parse().is_ok_and(|ms: u32| ms >= 1200)), "{}", slow.message);
     assert_eq!(agent.condition("KubeletUnhealthy").unwrap().status.as_str(), "False");
 }
 
