@@ -119,4 +119,4 @@ impl Firmware for Driver<'_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -57,11 +57,14 @@ fn a_degraded_volume_needs_two_witnesses() {
     // Another state, another volume's data, nothing, a status: each may be a volume that changes at this moment.
     let mut other = broken.volumes[0].clone();
     other.state = DEGRADED;
-    assert_eq!(health(broken.clone().with(Question::Volume(0), 0, &FakeCard::volume_info(&other))), VolumeHealth::Unclear);
+    let changed = FakeCard::volume_info(&other);
     (other.state, other.target) = (OFFLINE, 7);
-    assert_eq!(health(broken.clone().with(Question::Volume(0), 0, &FakeCard::volume_info(&other))), VolumeHealth::Unclear);
-    assert_eq!(health(broken.clone().with(Question::Volume(0), 0, &[])), VolumeHealth::Unclear);
-    assert_eq!(health(broken.with(Question::Volume(0), 0x32, &[])), VolumeHealth::Unclear);
+    let another = FakeCard::volume_info(&other);
+    let answers: [(u8, &[u8]); 4] = [(0, &changed), (0, &another), (0, &[]), (0x32, &[])];
+    for (status, answer) in answers {
+        let unclear = broken.clone().with(Question::Volume(0), status, answer);
+        assert_eq!(health(unclear), VolumeHealth::Unclear, "{status} {answer:?}");
+    }
 }
 
 #[test]
@@ -70,8 +73,8 @@ fn parts_that_are_refused_or_garbled_take_no_others_with_them() {
         let reading = FakeCard::new().with(question, status, answer).read().unwrap();
         (reading.disks.read().is_some(), reading.volumes.read().is_some(), reading.configuration.read().is_some())
     };
-    let garbage = [0x5a; 6000];
-    for (status, answer) in [(0x02, &[][..]), (0x03, &[]), (0x0f, &[]), (0, &garbage), (0, &[0xff; 6000])] {
+    let answers: [(u8, &[u8]); 5] = [(0x02, &[]), (0x03, &[]), (0x0f, &[]), (0, &[0x5a; 6000]), (0, &[0xff; 6000])];
+    for (status, answer) in answers {
         assert_eq!(is_read(Question::Disks, status, answer), (false, true, true), "{status} {}", answer.len());
         assert_eq!(is_read(Question::Volumes, status, answer), (true, false, true), "{status} {}", answer.len());
         assert_eq!(is_read(Question::Configuration, status, answer), (true, true, false), "{status} {}", answer.len());
@@ -180,7 +183,9 @@ fn a_battery_is_there_or_not_and_only_one_kind_has_its_health() {
     assert!(layout::battery(&[0xff; 64]).is_err());
     assert!(layout::battery(&battery(1, 1 << 20, 0)).is_err());
     let read = |status| FakeCard::new().with(Question::Battery, status, &[]).read().unwrap().battery;
-    assert_eq!([0x22, 0x23, 0].map(read), [const { Part::Read(None) }; 3]);
+    for status in [0x22, 0x23, 0] {
+        assert_eq!(read(status), Part::Read(None), "{status:#x}");
+    }
     assert_eq!(read(0x02), Part::Absent);
     assert!(matches!(read(0x32), Part::Unreadable(_)));
 }
@@ -236,7 +241,7 @@ fn cards_are_the_drivers_hosts_by_their_address() {
 #[test]
 fn the_kernels_volumes_are_on_the_channels_after_the_disks() {
     let root = tempfile::tempdir().unwrap();
-    for name in ["2:0:5:0", "2:2:0:0", "2:2:7:0", "2:3:1:0", "2:4:9:0", "12:2:3:0", "host2", "target2:2:0", "2:2:200:0"] {
+    for name in ["2:0:5:0", "2:2:0:0", "2:2:7:0", "2:3:1:0", "2:4:9:0", "12:2:3:0", "target2:2:0", "2:2:200:0"] {
         fs::create_dir_all(root.path().join("bus/scsi/devices").join(name)).unwrap();
     }
     assert_eq!(kernel_volumes(root.path(), 2), [0, 7, 129]);
