@@ -2,6 +2,7 @@
 //! disks and the battery of their cache, as the firmware reports them.
 
 mod ask;
+pub(crate) mod fuzzing;
 pub mod layout;
 pub(super) mod memory;
 pub mod node;
