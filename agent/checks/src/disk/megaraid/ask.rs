@@ -1,6 +1,8 @@
 //! Asks a card's firmware one question at a time, and not without end: a part that it does not answer does not take the
 //! others with it.
 
+use std::collections::BTreeMap;
+
 use nodewell_sys::megaraid::Question;
 
 use super::{
@@ -86,7 +88,23 @@ fn all(
         let slot = slot.unwrap_or_else(|| format!("of disk {}", address.device));
         disks.push(CardDisk { device: address.device, slot, info });
     }
+    clear_repeated_serials(&mut disks);
     Ok(disks)
+}
+
+/// What two disks report as their serial number is none: one of them would be found in the other's slot.
+fn clear_repeated_serials(disks: &mut [CardDisk]) {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for info in disks.iter().filter_map(|disk| disk.info.read()) {
+        *counts.entry(info.identity.serial.clone()).or_default() += 1;
+    }
+    for disk in disks {
+        if let Part::Read(DiskInfo { identity, .. }) = &mut disk.info
+            && counts.get(&identity.serial).is_some_and(|count| *count > 1)
+        {
+            identity.serial.clear();
+        }
+    }
 }
 
 /// As storcli and MegaCli show it.

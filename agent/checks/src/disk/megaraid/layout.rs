@@ -143,11 +143,18 @@ fn percent(progress: u16) -> u8 {
 }
 
 /// Standard INQUIRY data: maker, model, revision, and at the vendor's disposal 20 bytes that begin with the serial number on
-/// the disks that such cards take (SPC-4, 6.4.2; FreeBSD's mfiutil shows it so). Nothing of a disk that did not answer.
+/// the disks that such cards take (SPC-4, 6.4.2; FreeBSD's mfiutil shows it so). Of SATA disks some firmware has the words of
+/// IDENTIFY DEVICE in their place (MegaCli prints them as they stand): text throughout, where standard data has none. Nothing
+/// of a disk that did not answer.
 fn inquiry(bytes: &[u8]) -> Identity {
-    let part = |from: usize, to: usize| text(bytes.get(from..to).unwrap_or_default());
+    let raw = |from: usize, to: usize| bytes.get(from..to).unwrap_or_default();
+    let part = |from: usize, to: usize| text(raw(from, to));
     if bytes.first().is_none_or(|first| first & QUALIFIER != 0) {
         return Identity::default();
+    }
+    let is_text = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
+    if raw(8, 76).len() == 68 && raw(8, 76).iter().all(is_text) {
+        return Identity { model: part(28, 68), serial: part(8, 28), firmware: part(68, 76) };
     }
     let model = format!("{} {}", part(8, 16), part(16, 32));
     Identity { model: model.trim().to_owned(), serial: part(36, 56), firmware: part(32, 36) }

@@ -135,6 +135,32 @@ fn a_disk_that_does_not_answer_inquiry_has_no_serial_number() {
 }
 
 #[test]
+fn a_sata_disk_has_its_serial_number_in_either_place() {
+    let identity = |at: &[(usize, &str)]| {
+        let mut bytes = FakeDisk::at(1).info();
+        bytes[4..100].fill(0);
+        at.iter().for_each(|(at, text)| bytes[4 + at..4 + at + text.len()].copy_from_slice(text.as_bytes()));
+        let Identity { model, serial, .. } = layout::disk(9, &bytes).unwrap().unwrap().identity;
+        (model, serial)
+    };
+    let expected = |model: &str, serial: &str| (model.to_owned(), serial.to_owned());
+    let words = format!("{:<20}{:<40}{:<8}", "BTWL3450062J300PGN", "INTEL SSDSC2BB300G4", "D2010355");
+    assert_eq!(identity(&[(8, &words)]), expected("INTEL SSDSC2BB300G4", "BTWL3450062J300PGN"));
+    let standard = [(8, "ATA     "), (16, "INTEL SSDSC2BB30"), (32, "0355"), (36, "BTWL3450062J300PGN  ")];
+    assert_eq!(identity(&standard), expected("ATA INTEL SSDSC2BB30", "BTWL3450062J300PGN"));
+}
+
+#[test]
+fn a_serial_number_of_two_disks_is_none() {
+    let mut twin = FakeDisk::at(1).info();
+    twin[..2].copy_from_slice(&10_u16.to_le_bytes());
+    let reading = FakeCard::new().with(Question::Disk(10), 0, &twin).read().unwrap();
+    let disks = reading.disks.read().unwrap();
+    let serials: Vec<_> = disks.iter().map(|disk| disk.info.read().unwrap().identity.serial.as_str()).collect();
+    assert_eq!(serials, ["", "", "ZC100011", "ZC100012"]);
+}
+
+#[test]
 fn a_configuration_adds_up_in_one_of_two_ways() {
     let mut fake = FakeCard::pulled();
     let mut second = fake.volumes[0].clone();
