@@ -10,7 +10,7 @@ use crate::{
             memory::{Lack, Loss, LostDisk},
             reading::{CardDisk, CardReading, Member, Volume, VolumeHealth, disk_state},
         },
-        reading::{DiskReading, Health},
+        reading::{DiskReading, Health, Identity},
     },
     probe::{Fault, Findings, Now, State},
 };
@@ -48,7 +48,7 @@ impl DiskJudge {
     fn assess_disk(&mut self, name: &str, card: &CardReading, disk: &CardDisk, now: &Now, findings: &mut Findings) {
         let subject = slot(name, &disk.slot);
         let identity = disk.info.read().map(|info| info.identity.clone()).unwrap_or_default();
-        let (baseline, moment) = self.history.of(&subject, &identity, now);
+        let (baseline, moment) = self.history.of(&subject, &behind_card(&identity), now);
         let mut found = Assessment::of(&subject, &identity, moment);
         judge_disk(card, disk, baseline, moment, &mut found);
         if found.is_known() {
@@ -83,6 +83,13 @@ impl DiskJudge {
 
 fn slot(card: &str, slot: &str) -> String {
     format!("{card} slot {slot}")
+}
+
+/// What a disk's history is found by. One that the card passes through (JBOD, HBA mode) is a disk of the kernel's too, with
+/// the same serial number, and its counters there are others: one history for both would see them grow.
+fn behind_card(Identity { serial, .. }: &Identity) -> Identity {
+    let serial = if serial.is_empty() { String::new() } else { format!("{serial} behind a RAID card") };
+    Identity { serial, ..Identity::default() }
 }
 
 /// The card itself: whether it gives its lists, and the battery.

@@ -126,13 +126,15 @@ pub fn disk(device: u16, bytes: &[u8]) -> Result<Option<DiskInfo>, PageError> {
         return Ok(None);
     }
     const REBUILD: u64 = 1;
+    /// No disk predicts its failure so often.
+    const UNSET: u64 = 0xffff_ffff;
     let rebuild = (word(260) & REBUILD != 0).then(|| percent(half(264)));
     Ok(Some(DiskInfo {
         identity: inquiry(&bytes[4..100]),
         state: half(184),
         media_errors: word(168),
         other_errors: word(172),
-        predicted_failures: word(176),
+        predicted_failures: Some(word(176)).filter(|count| *count != UNSET).unwrap_or_default(),
         rebuild_percent: rebuild,
     }))
 }

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::reading::{
     Battery, BatteryKind, CardDisk, CardReading, Volume, VolumeHealth,
-    battery_status::{DISCHARGE_ACTIVE, LEARN_ACTIVE, PACK_MISSING, REPLACE_PACK},
+    battery_status::{
+        CHARGE_ACTIVE, DISCHARGE_ACTIVE, LEARN_ACTIVE, LEARN_REQUESTED, LEARN_REQUIRED, PACK_MISSING, REPLACE_PACK,
+    },
 };
 use crate::disk::reading::Identity;
 
@@ -16,6 +18,9 @@ const DISKS_LIMIT: usize = 512;
 /// So many looks in a row have to show it: the driver takes a volume away some seconds after the firmware, and a battery is
 /// bad for a moment after a start.
 const LOOKS: u8 = 2;
+const LEARNS: u32 = LEARN_ACTIVE | DISCHARGE_ACTIVE;
+/// While a battery has one of these, bad health is no word on its age: it was put in or was empty, and will be measured.
+const UNMEASURED: u32 = CHARGE_ACTIVE | LEARN_REQUESTED | LEARN_REQUIRED;
 
 /// Of one card.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -85,18 +90,25 @@ impl CardMemory {
             return self.disks.iter().filter_map(|(slot, known)| known.as_before(slot)).collect();
         };
         self.learn(card, disks);
+        let may_be_elsewhere = disks.iter().any(|disk| self.is_stranger(disk));
         let mut lost = Vec::new();
         self.disks.retain(|slot, known| {
             if disks.iter().any(|disk| disk.slot == *slot) {
                 (known.missing, known.lost_looks) = (None, 0);
                 return true;
             }
-            let fate = known.fate(card, disks, volumes);
+            let fate = known.fate(card, disks, volumes, may_be_elsewhere);
             let is_remembered = matches!(fate, Fate::Unclear | Fate::Missing(_));
             lost.extend(known.lost(slot, fate));
             is_remembered
         });
         lost
+    }
+
+    /// A disk whose serial number could not be read, now or before: it may be any that is not in its slot, for the numbers of
+    /// enclosures change when cables do.
+    fn is_stranger(&self, CardDisk { slot, info, .. }: &CardDisk) -> bool {
+        info.is_lost() && self.disks.get(slot).is_none_or(|known| known.identity.serial.is_empty())
     }
 
     /// Only what a volume is made of is missed. Where the configuration was not read, all is as it was.
@@ -124,11 +136,10 @@ impl CardMemory {
         let has = |bits: u32| battery.status & bits != 0;
         let is_missing = has(PACK_MISSING) && self.had_battery;
         self.had_battery |= !has(PACK_MISSING);
-        let is_learning = has(LEARN_ACTIVE | DISCHARGE_ACTIVE);
         let is_unhealthy = battery.kind == BatteryKind::WithHealth { is_good: false };
         self.bad_battery = match () {
             () if has(REPLACE_PACK) || is_missing => self.bad_battery.saturating_add(1).min(LOOKS),
-            () if is_learning => self.bad_battery,
+            () if has(LEARNS) || (is_unhealthy && has(UNMEASURED)) => self.bad_battery,
             () if is_unhealthy && !has(PACK_MISSING) => self.bad_battery.saturating_add(1).min(LOOKS),
             () => 0,
         };
@@ -138,13 +149,16 @@ impl CardMemory {
 }
 
 impl KnownDisk {
-    /// In this order: it is found elsewhere; a volume of it is not whole; one may be changing; all are whole without it; all
-    /// are gone with it.
-    fn fate(&mut self, card: &CardReading, disks: &[CardDisk], volumes: &[Volume]) -> Fate {
+    /// In this order: it is found elsewhere, or may be there; a volume of it is not whole; one may be changing; all are whole
+    /// without it; all are gone with it.
+    fn fate(&mut self, card: &CardReading, disks: &[CardDisk], volumes: &[Volume], may_be_elsewhere: bool) -> Fate {
         let serial = &self.identity.serial;
         let is_it = |disk: &CardDisk| disk.info.read().is_some_and(|info| info.identity.serial == *serial);
         if !serial.is_empty() && disks.iter().any(is_it) {
             return Fate::Dispensable;
+        }
+        if may_be_elsewhere {
+            return Fate::Unclear;
         }
         let listed = || volumes.iter().filter(|volume| self.volumes.contains(&volume.target));
         let with = |health: VolumeHealth| listed().find(|volume| volume.health() == health);

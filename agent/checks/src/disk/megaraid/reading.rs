@@ -109,9 +109,12 @@ pub enum BatteryKind {
 /// Bits of a battery's status (OpenBSD's sys/dev/ic/mfireg.h has them all).
 pub mod battery_status {
     pub const PACK_MISSING: u32 = 1 << 0;
+    pub const CHARGE_ACTIVE: u32 = 1 << 3;
     pub const DISCHARGE_ACTIVE: u32 = 1 << 4;
+    pub const LEARN_REQUESTED: u32 = 1 << 5;
     pub const LEARN_ACTIVE: u32 = 1 << 6;
     pub const REPLACE_PACK: u32 = 1 << 10;
+    pub const LEARN_REQUIRED: u32 = 1 << 12;
 }
 
 /// `MR_PD_STATE_*` of linux megaraid_sas.h.

@@ -135,6 +135,15 @@ fn a_disk_that_does_not_answer_inquiry_has_no_serial_number() {
 }
 
 #[test]
+fn a_count_of_nothing_but_ones_predicts_no_failure() {
+    let predicted = |predicted_failures: u32| {
+        let disk = FakeDisk { predicted_failures, ..FakeDisk::at(1) };
+        layout::disk(9, &disk.info()).unwrap().unwrap().predicted_failures
+    };
+    assert_eq!((predicted(u32::MAX), predicted(2)), (0, 2));
+}
+
+#[test]
 fn a_sata_disk_has_its_serial_number_in_either_place() {
     let identity = |at: &[(usize, &str)]| {
         let mut bytes = FakeDisk::at(1).info();

@@ -1,9 +1,12 @@
 use nodewell_sys::megaraid::Question;
 
 use super::*;
-use crate::disk::megaraid::{
-    reading::{Battery, BatteryKind, CardReading, battery_status, disk_state},
-    tests::fake::{DEGRADED, FakeCard, FakeDisk, FakeVolume, OFFLINE, OPTIMAL},
+use crate::disk::{
+    megaraid::{
+        reading::{Battery, BatteryKind, CardReading, battery_status, disk_state},
+        tests::fake::{DEGRADED, FakeCard, FakeDisk, FakeVolume, OFFLINE, OPTIMAL},
+    },
+    reading::ScsiReading,
 };
 
 const CARD: &str = "0000:03:00.0";
@@ -216,13 +219,18 @@ fn lists_that_are_refused_leave_what_they_name_unknown() {
 
 #[test]
 fn a_battery_is_bad_in_two_looks_and_not_while_it_learns() {
-    use battery_status::{DISCHARGE_ACTIVE, LEARN_ACTIVE, PACK_MISSING, REPLACE_PACK};
+    use battery_status::{
+        CHARGE_ACTIVE, DISCHARGE_ACTIVE, LEARN_ACTIVE, LEARN_REQUESTED, LEARN_REQUIRED, PACK_MISSING, REPLACE_PACK,
+    };
     let healthy = BatteryKind::WithHealth { is_good: true };
     let bad = BatteryKind::WithHealth { is_good: false };
     let looks: &[&[(BatteryKind, u32, bool)]] = &[
         &[(healthy, 0, false), (healthy, REPLACE_PACK, false), (healthy, REPLACE_PACK, true), (healthy, 0, false)],
         &[(bad, 0, false), (bad, 0, true), (bad, LEARN_ACTIVE, true), (healthy, 0, false)],
         &[(bad, LEARN_ACTIVE, false), (bad, DISCHARGE_ACTIVE, false), (bad, LEARN_ACTIVE, false)],
+        // One that was put in, or was empty: it is charged, and then measured.
+        &[(bad, CHARGE_ACTIVE, false), (bad, LEARN_REQUESTED, false), (bad, LEARN_REQUIRED, false)],
+        &[(bad, 0, false), (bad, 0, true), (bad, CHARGE_ACTIVE, true), (healthy, CHARGE_ACTIVE, false)],
         &[(BatteryKind::Other, REPLACE_PACK, false), (BatteryKind::Other, REPLACE_PACK | LEARN_ACTIVE, true)],
         // One that was never there is none that was lost.
         &[(bad, PACK_MISSING, false), (bad, PACK_MISSING, false), (bad, PACK_MISSING, false)],
@@ -253,4 +261,36 @@ fn a_disk_keeps_its_counters_in_another_slot() {
     fake.disks[3].media_errors = 8;
     let findings = look(&mut bench, read(&fake));
     assert!(message(&findings, "RaidDiskMediaErrors").contains("media errors: 8 (baseline 7)"), "{findings:?}");
+}
+
+/// One that the card passes through is a disk of the kernel's too, and has other counters there.
+#[test]
+fn a_disk_that_the_kernel_has_too_has_two_histories() {
+    let mut fake = FakeCard::new();
+    fake.disks[3].media_errors = 40;
+    let scsi = ScsiReading { uncorrected_errors: Part::Read(7), ..ScsiReading::default() };
+    let sda = || ("sda", reading_of("ZC100012", Health::Scsi(scsi.clone())));
+    let card = || (CARD, reading_of("53H00AB", Health::Card(read(&fake))));
+    let mut bench = Bench::new();
+    // The slowest device is asked last.
+    for answers in [vec![sda()], vec![card(), sda()], vec![sda(), card()]] {
+        let findings = bench.round(answers);
+        assert!(findings.verdicts.iter().all(|verdict| reasons(&verdict.state).is_empty()), "{findings:?}");
+        bench.restart();
+    }
+}
+
+/// Enclosures have other numbers: a disk that is not read may be the one that is missed.
+#[test]
+fn a_disk_is_not_missed_while_another_one_may_be_it() {
+    let mut moved = FakeCard::new();
+    moved.disks[1].enclosure = 245;
+    moved.volumes[0].state = DEGRADED;
+    let unread = moved.clone().with(Question::Disk(10), 0x32, &[]);
+    let mut bench = Bench::new();
+    look(&mut bench, read(&FakeCard::new()));
+    let expected = ["slot 245:2 ? DeviceUnreadable", "volume 0 RaidVolumeDegraded"];
+    assert_eq!(problems(&look(&mut bench, read(&unread))), expected);
+    assert_eq!(problems(&look(&mut bench, read(&unread))), expected);
+    assert_eq!(problems(&look(&mut bench, read(&moved))), ["volume 0 RaidVolumeDegraded"]);
 }
