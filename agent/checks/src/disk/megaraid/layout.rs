@@ -87,8 +87,7 @@ pub fn disks(bytes: &[u8]) -> Result<Vec<DiskAddress>, PageError> {
 pub fn volumes(bytes: &[u8]) -> Result<Vec<VolumeState>, PageError> {
     const PAGE: &str = "list of volumes";
     let entries = entries::<VOLUME_BYTES>(PAGE, bytes, 0)?;
-    let volumes: Vec<_> =
-        entries.into_iter().map(|entry| VolumeState { target: entry[0], state: entry[4] }).collect();
+    let volumes: Vec<_> = entries.into_iter().map(|entry| VolumeState { target: entry[0], state: entry[4] }).collect();
     match repeated(volumes.iter().map(|volume| u16::from(volume.target))) {
         Some(value) => Err(PageError::Absurd { page: PAGE, what: "twice volume", value: value.into() }),
         None => Ok(volumes),

@@ -102,7 +102,9 @@ pub struct Battery {
 #[serde(rename_all = "kebab-case")]
 pub enum BatteryKind {
     /// One with a state of health.
-    WithHealth { is_good: bool },
+    WithHealth {
+        is_good: bool,
+    },
     Other,
 }
 
