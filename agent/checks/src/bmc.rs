@@ -4,6 +4,7 @@
 mod alarm;
 mod commands;
 mod event;
+pub(crate) mod fuzzing;
 mod judge;
 mod meaning;
 mod reader;

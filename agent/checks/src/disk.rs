@@ -1,4 +1,5 @@
-//! Disks: NVMe controllers, SATA and SAS disks, software RAID and multipath maps, asked without a program's help.
+//! Disks: NVMe controllers, SATA and SAS disks, software RAID, RAID cards and multipath maps, asked without a
+//! program's help.
 //!
 //! [`DiskReader`] runs in a worker and asks; [`DiskJudge`] compares with what it remembers of each disk, by serial number.
 
@@ -8,6 +9,7 @@ mod baseline;
 pub mod fuzzing;
 mod judge;
 pub(crate) mod list;
+pub mod megaraid;
 pub mod nvme;
 pub mod page;
 pub mod part;
@@ -82,6 +84,7 @@ fn ask(roots: &Roots, disk: &Listed) -> Result<(Identity, Health), ReadError> {
         DiskKind::Nvme => nvme::read(roots, &disk.name).map(|(identity, reading)| (identity, Health::Nvme(reading))),
         DiskKind::Array => raid::array(roots, &disk.name).map(Health::Array).map(nameless),
         DiskKind::Map => raid::map(roots, &disk.name).map(Health::Map).map(nameless),
+        DiskKind::Card => megaraid::read(roots, &disk.name).map(|(identity, card)| (identity, Health::Card(card))),
         DiskKind::Ata | DiskKind::Scsi | DiskKind::Usb | DiskKind::Plain => ask_block(roots, disk),
     }
 }

@@ -5,6 +5,7 @@ mod class;
 mod compare;
 mod dmi;
 mod facts;
+pub(crate) mod fuzzing;
 mod history;
 mod judge;
 mod pci;

@@ -9,6 +9,8 @@ pub mod cpu;
 pub mod disk;
 mod duration_text;
 pub mod fabric;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod gpu;
 pub mod inventory;
 pub mod limits;

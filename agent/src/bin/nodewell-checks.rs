@@ -1,6 +1,6 @@
 //! `nodewell-checks`: what the agent does beside its core, in processes with privileges of their own.
 
-use std::process::ExitCode;
+use std::{io, process::ExitCode};
 
 use nodewell_agent::{
     check_process::{self, ChecksCommand, ChecksCommandLine, Group, RunFlags, Setup, WorkerFlags},
@@ -8,7 +8,11 @@ use nodewell_agent::{
     repair::{self, RepairFlags},
     runtime::program::{command_line, end_with, failed, invalid, print, started},
 };
-use nodewell_checks::systemd::{DEADLINE, Manager};
+use nodewell_checks::{
+    disk::megaraid::node::{Made, make},
+    probe::Roots,
+    systemd::{DEADLINE, Manager},
+};
 use nodewell_client::Client;
 use nodewell_sys::memory::one_malloc_arena;
 use tokio::task::LocalSet;
@@ -25,6 +29,7 @@ fn main() -> ExitCode {
         ChecksCommand::Run(flags) => run(*flags),
         ChecksCommand::Worker(flags) => worker(&flags),
         ChecksCommand::SystemStops { bus } => system_stops(&bus),
+        ChecksCommand::RaidNode => raid_node(),
         ChecksCommand::Repair(flags) => repair(flags),
     }
 }
@@ -69,6 +74,18 @@ fn worker(flags: &WorkerFlags) -> ExitCode {
 fn system_stops(bus: &str) -> ExitCode {
     let answer = |stops| print(&[if stops { "yes" } else { "no" }.to_owned()]);
     started(|runtime| runtime.block_on(check_process::system_stops(bus)).map(answer))
+}
+
+/// Before the disks' process, which has neither the right to make devices nor the folder to make them in.
+fn raid_node() -> ExitCode {
+    match make(&Roots::default()) {
+        Ok(Made::NoDriver | Made::WasThere) => ExitCode::SUCCESS,
+        Ok(Made::Made) => {
+            tracing::info!("made the device through which RAID cards are asked");
+            ExitCode::SUCCESS
+        }
+        Err(error) => failed(&io::Error::other(format!("no device through which RAID cards are asked: {error}"))),
+    }
 }
 
 /// The helper that restarts units, or one look at what it would do.

@@ -36,6 +36,9 @@ pub enum ChecksCommand {
         #[arg(long, value_name = "ADDRESS", default_value = SYSTEM_BUS)]
         bus: String,
     },
+    /// Make the device through which RAID cards are asked, which the kernel makes not by itself; runs as root
+    #[command(hide = true)]
+    RaidNode,
     /// Restart units of a fixed list while they are broken, and not too often; off unless configured, runs as root
     Repair(RepairFlags),
 }

@@ -1,6 +1,6 @@
 //! The only unsafe code of nodewell, each piece behind a safe door: libsystemd's journal, bus errors, memory, malloc,
-//! contained children, socket activation, the process behind a socket, names that resolve, questions to disks and
-//! to the BMC, the kernel's clock, NVML where nvml-wrapper is not enough.
+//! contained children, socket activation, the process behind a socket, names that resolve, questions to disks, to
+//! RAID cards and to the BMC, the kernel's clock, NVML where nvml-wrapper is not enough.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod activation;
@@ -9,6 +9,7 @@ pub mod contain;
 pub mod dm;
 pub mod ipmi;
 pub mod journal;
+pub mod megaraid;
 pub mod memory;
 pub mod names;
 pub mod nvme;

@@ -17,6 +17,7 @@ mod nvme_unplugged;
 mod nvme_warning;
 mod out_of_memory;
 mod pcie_errors;
+mod raid_card;
 mod sata_smart;
 mod scsi_disk;
 mod slow_disks;
@@ -43,6 +44,7 @@ fn main() -> std::process::ExitCode {
         nvme_warning::list,
         out_of_memory::list,
         pcie_errors::list,
+        raid_card::list,
         sata_smart::list,
         scsi_disk::list,
         slow_disks::list,

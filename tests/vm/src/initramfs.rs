@@ -55,6 +55,7 @@ const MODULES: &[&str] = &[
     "max6639",
     "ipmi_si",
     "ipmi_devintf",
+    "megaraid_sas",
 ];
 
 /// Where it lies; made once for each run of the tests, from the programs as they are now.

@@ -121,6 +121,13 @@ impl Plan {
         controller.device(&format!("scsi-hd,id={id},serial={id},drive=drive-{id},bus=bus-{id}.0{likeness}"))
     }
 
+    /// A disk `id` in a slot of the RAID card `card`, which makes a volume of each.
+    #[must_use]
+    pub fn raid_disk(self, id: &str, backing: &dyn Backing, card: &str, slot: u8) -> Self {
+        let place = format!("bus={card}.0,scsi-id={slot}");
+        self.drive(id, backing).device(&format!("scsi-hd,id={id},serial={id},drive=drive-{id},{place}"))
+    }
+
     /// Boots the system on an ext4, whose `nodewell-shell.service` is to run [`crate::shell_script`].
     #[must_use]
     pub fn system(self, backing: &dyn Backing) -> Self {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use nodewell_model::Name;
 use serde::{Deserialize, Serialize};
 
-use crate::probe::Fault;
+use crate::{disk::megaraid::memory::CardMemory, probe::Fault};
 
 /// A counter that did not grow for so long is taken as it is: what happened is over. Only time in which the disk was read
 /// counts. A week, because a disk that is dying adds errors every few days, and one with a single bad spot does not.
@@ -44,6 +44,9 @@ pub(super) struct Baseline {
     /// Of a multipath map: the most paths that it has had in one boot.
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<MostPaths>,
+    /// Of a RAID card.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) card: Option<CardMemory>,
     /// The present one.
     #[serde(skip)]
     pub(super) boot_id: String,

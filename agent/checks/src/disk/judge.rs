@@ -2,6 +2,7 @@
 
 mod assessment;
 mod ata;
+mod card;
 mod history;
 mod nvme;
 mod raid;
@@ -39,6 +40,8 @@ pub struct DiskJudge {
 struct Known {
     state: State,
     class: Class,
+    /// The RAID card behind which it is; it is listed with that.
+    part_of: Option<String>,
 }
 
 impl Known {
@@ -66,6 +69,10 @@ enum Class {
     Disk,
     Array,
     Map,
+    /// A RAID card, its slots and its volumes.
+    Card,
+    Slot,
+    Volume,
 }
 
 impl DiskJudge {
@@ -76,23 +83,31 @@ impl DiskJudge {
 
     /// Forgets what is not there any more, and reports disks whose problems end by that.
     fn list(&mut self, listed: &[String], now: &Now, findings: &mut Findings) {
-        let gone = self.known.extract_if(.., |device, _| !listed.contains(device));
+        let is_gone = |device: &String, known: &Known| !listed.contains(known.part_of.as_ref().unwrap_or(device));
+        let gone = self.known.extract_if(.., |device, known| is_gone(device, known));
         findings.events.extend(gone.filter_map(|(device, known)| known.gone(&device, now)));
     }
 
     fn answered(&mut self, device: String, answer: Answer, now: &Now, findings: &mut Findings) {
         let state = match answer.and_then(|reading| reading.parse::<DiskReading>()).map_err(from_error) {
-            Ok(reading) => self.assess(&device, &reading, now, findings),
-            Err(Some(unknown)) => unknown,
+            Ok(reading) => {
+                self.assess_parts(&device, &reading, now, findings);
+                self.assess(&device, &reading, now, findings)
+            }
+            Err(Some(unknown)) => {
+                self.set_parts(&device, &unknown);
+                unknown
+            }
             // Gone between the list and the question: the same as when the next list has it not.
             Err(None) => {
                 let known = self.known.remove(&device);
+                self.known.retain(|_, part| part.part_of.as_ref() != Some(&device));
                 findings.events.extend(known.and_then(|known| known.gone(&device, now)));
                 return;
             }
         };
         let class = class(&device);
-        self.known.insert(device, Known { state, class });
+        self.known.insert(device, Known { state, class, part_of: None });
     }
 
     fn assess(&mut self, device: &str, reading: &DiskReading, now: &Now, findings: &mut Findings) -> State {
@@ -115,6 +130,7 @@ fn assessed(device: &str, reading: &DiskReading, baseline: &mut Baseline, moment
         Health::Scsi(reading) => scsi::assess(reading, baseline, moment, &mut found),
         Health::Array(reading) => raid::assess_array(reading, &mut found),
         Health::Map(reading) => raid::assess_map(reading, baseline, &mut found),
+        Health::Card(reading) => card::assess(reading, baseline, &mut found),
         Health::Stopped { state } => stopped(state, &mut found),
         // What it had it has still: it was not asked.
         Health::Asleep => {
@@ -177,6 +193,8 @@ fn class(device: &str) -> Class {
     match device {
         array if array.starts_with("md") => Class::Array,
         map if map.starts_with("dm-") => Class::Map,
+        // An address on the PCI bus.
+        card if card.contains(':') => Class::Card,
         _ => Class::Disk,
     }
 }
@@ -184,7 +202,7 @@ fn class(device: &str) -> Class {
 /// `4 disks: 1 failing`.
 fn inventory(known: &BTreeMap<String, Known>) -> Vec<Inventory> {
     let mut classes: BTreeMap<Class, Inventory> = BTreeMap::new();
-    for Known { state, class } in known.values() {
+    for Known { state, class, .. } in known.values() {
         let line = classes.entry(*class).or_insert_with(|| Inventory {
             class: class.names().0.to_owned(),
             total: 0,
@@ -215,6 +233,9 @@ impl Class {
             Self::Disk => ("disks", "failing"),
             Self::Array => ("disk arrays", "degraded"),
             Self::Map => ("multipath disks", "degraded"),
+            Self::Card => ("RAID controllers", "failing"),
+            Self::Slot => ("RAID disks", "failing"),
+            Self::Volume => ("RAID volumes", "degraded"),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::{
 use glob::Pattern;
 
 use super::{
-    page,
+    megaraid, page,
     reading::{Health, Identity},
     sysfs,
 };
@@ -29,6 +29,8 @@ pub(crate) enum DiskKind {
     Array,
     /// Multipath, by the device mapper.
     Map,
+    /// A RAID card: what it lists has no device of its own.
+    Card,
     /// A disk of a virtual machine, or a volume across a network: only its host knows its state.
     Plain,
 }
@@ -58,7 +60,8 @@ impl Ignored {
 pub(super) fn disks(roots: &Roots, ignored: &Ignored) -> Vec<Listed> {
     let controllers = sysfs::names(&roots.sys.join("class/nvme"));
     let blocks = sysfs::names(&roots.sys.join("block"));
-    let listed = controllers.iter().chain(&blocks).filter_map(|name| Listed::named(roots, name));
+    let cards = megaraid::cards(&roots.sys);
+    let listed = controllers.iter().chain(&blocks).chain(&cards).filter_map(|name| Listed::named(roots, name));
     let mut disks: Vec<_> = listed.filter(|disk| !is_ignored(roots, disk, ignored)).collect();
     disks.sort_by_key(|disk| natural(&disk.name));
     disks
@@ -80,6 +83,10 @@ impl Listed {
 }
 
 fn kind(roots: &Roots, name: &str) -> Option<DiskKind> {
+    // A card's address on the PCI bus, which is compared with those that there are.
+    if name.contains(':') {
+        return megaraid::host(&roots.sys, name).map(|_| DiskKind::Card);
+    }
     // The name becomes a path: nothing but what the kernel calls disks.
     if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) {
         return None;
@@ -160,7 +167,7 @@ pub(crate) fn identity(roots: &Roots, disk: &Listed) -> Identity {
             let model = format!("{} {}", word("vendor"), word("model"));
             Identity { model: model.trim().to_owned(), serial: unit_serial(&folder), firmware: word("rev") }
         }
-        DiskKind::Array | DiskKind::Map => Identity::default(),
+        DiskKind::Array | DiskKind::Map | DiskKind::Card => Identity::default(),
         DiskKind::Plain => {
             // A virtual disk's serial number, if its host gave it one, is with the block device.
             let serial = sysfs::word(&roots.sys.join("block").join(&disk.name), "serial").unwrap_or_default();

@@ -5,12 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ata::page::Attribute,
+    megaraid::reading::CardReading,
     nvme::log::{ErrorEntry, HealthLog, Limits},
     part::Part,
     scsi::log::{Predicted, Temperature},
 };
 
-/// One disk, array or map at one moment.
+/// One disk, array, map or RAID card at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DiskReading {
     /// Just before the first question.
@@ -43,6 +44,8 @@ pub enum Health {
     },
     Array(ArrayReading),
     Map(MapReading),
+    /// A RAID card, with what is behind it.
+    Card(CardReading),
     /// Nothing can be asked of it.
     Plain {
         why: String,

@@ -13,6 +13,7 @@ use crate::{
 };
 
 mod ata;
+mod card;
 mod nvme;
 mod raid;
 mod scsi;

@@ -77,6 +77,20 @@ fn disks_are_distinguished_from_what_only_looks_like_one() {
 }
 
 #[test]
+fn a_raid_card_is_one_by_its_address_while_its_driver_has_it() {
+    let tree = Tree::new();
+    let host = "devices/pci0000:00/0000:03:00.0/host2/scsi_host/host2";
+    tree.write(&format!("{host}/proc_name"), "megaraid_sas\n");
+    fs::create_dir_all(tree.root.path().join("class/scsi_host")).unwrap();
+    symlink(tree.root.path().join(host), tree.root.path().join("class/scsi_host/host2")).unwrap();
+    assert_eq!(tree.kinds(&[]), [("0000:03:00.0".to_owned(), DiskKind::Card)]);
+    assert_eq!(tree.kinds(&["0000:03:*"]), []);
+    for name in ["0000:04:00.0", "../0000:03:00.0", ":"] {
+        assert_eq!(Listed::named(&tree.roots(), name), None, "{name}");
+    }
+}
+
+#[test]
 fn a_volume_across_a_network_is_not_asked() {
     let tree = Tree::new();
     for (name, transport) in [("nvme0", "pcie"), ("nvme1", "tcp"), ("nvme2", "rdma")] {
