@@ -123,6 +123,8 @@ pub fn cut(message: &str, most_chars: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use nodewell_remediation::time::Moment;
+
     use super::*;
 
     const AT: &str = "2026-11-25T19:26:00Z";
@@ -155,6 +157,17 @@ mod tests {
         );
         assert_eq!(read(&format!("{text}level 1: the machine answers. And so on")), all);
         assert_eq!(read(&format!("bmc: it answers {text}")), [], "what a BMC prints is no stamp");
+    }
+
+    #[test]
+    fn what_is_spent_counts_for_less_than_two_windows_whichever_clock_is_ahead() {
+        let still = |seconds: i64| {
+            let written = stamp("bmc", &[(How::Refused, Some(Role::Current))], false);
+            let wall = AT.parse::<Timestamp>().unwrap() + jiff::SignedDuration::from_secs(seconds);
+            written.still(Now { moment: Moment(WINDOW), wall }).is_some()
+        };
+        let over = (WINDOW * 2).as_secs().cast_signed();
+        assert_eq!([over - 1, over, 1 - over, -over].map(still), [true, false, true, false]);
     }
 
     #[test]
