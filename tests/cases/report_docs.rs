@@ -81,7 +81,7 @@ fn shell_examples_report(agent: &Agent) {
         }
     }
     assert_eq!(agent.condition("RaidProblem").unwrap().status.as_str(), "True");
-    assert_eq!(agent.events("RaidDiskFailed").len(), 1);
+    assert_eq!(agent.events("ArrayLostADisk").len(), 1);
     run(agent, Command::new("sh").args(["-ec", scripts[0].as_str()]));
     assert_eq!(agent.condition("RaidProblem").unwrap().status.as_str(), "False");
 }
