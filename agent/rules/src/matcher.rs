@@ -1,8 +1,6 @@
 //! All rules of one reader in one pass: a record is scanned for a rare window of every rule at once, and only the rules
 //! whose windows it holds run their regex.
 
-mod buckets;
-mod choice;
 mod compile;
 mod frequency;
 mod haystack;
@@ -10,9 +8,8 @@ mod literal;
 mod pattern;
 mod scan;
 mod selected;
-mod through;
 
-use literal::Required;
+use literal::{Required, Window};
 
 pub(crate) use haystack::{Blanks, Haystack, PAST_LIMIT_BYTES, Past, PastLine};
 pub use pattern::Role;
@@ -101,9 +98,8 @@ impl Matcher {
 struct Builder {
     patterns: Vec<Pattern>,
     lane: Vec<u32>,
-    /// Patterns with windows, and the sets of them that each may be known by.
-    known: Vec<u32>,
-    windows: Vec<Vec<Required>>,
+    /// Windows and the patterns that they select.
+    known: Vec<(Window, u32)>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -123,23 +119,23 @@ impl Builder {
         }
     }
 
-    fn add(&mut self, pattern: Pattern, windows: Vec<Required>) {
+    fn add(&mut self, pattern: Pattern, required: Option<Required>) {
         let id = u32::try_from(self.patterns.len()).expect("rule files are smaller than 4 GiB");
         self.patterns.push(pattern);
-        if windows.is_empty() {
-            return self.lane.push(id);
+        match required {
+            Some(required) => self.known.extend(required.windows.into_iter().map(|window| (window, id))),
+            None => self.lane.push(id),
         }
-        self.known.push(id);
-        self.windows.push(windows);
     }
 
     fn finish(self) -> Matcher {
         let depth = self.patterns.iter().map(|pattern| pattern.depth).max().unwrap_or(1);
-        let choice = choice::choose(&self.windows);
-        let mut selects = vec![Vec::new(); choice.windows.len()];
-        for (id, windows) in self.known.iter().zip(&choice.by_pattern) {
-            windows.iter().for_each(|window| selects[*window as usize].push(*id));
+        let scan = Scan::of(self.known.iter().map(|(window, _)| *window).collect());
+        let mut selects = vec![Vec::new(); scan.windows().len()];
+        for (window, id) in &self.known {
+            let at = scan.windows().binary_search(window).expect("the scan is for all of them");
+            selects[at].push(*id);
         }
-        Matcher { patterns: self.patterns, scan: Scan::of(choice), selects, lane: self.lane, depth }
+        Matcher { patterns: self.patterns, scan, selects, lane: self.lane, depth }
     }
 }

@@ -30,28 +30,29 @@ pub(super) const ORDINARY: &str = include_str!("ordinary.txt");
 /// Such a window is taken to be in two lines of a hundred.
 const ORDINARY_EXPECTED: f64 = 0.02 / 110.0;
 
-/// The expected number of occurrences of `window` for each byte of log: as if bytes came independently, but no rarer
-/// than what ordinary lines show.
-pub(super) fn expected(window: &[u8]) -> f64 {
-    let independent = window.iter().map(|byte| expected_byte(*byte)).product::<f64>();
-    independent + if is_ordinary(window) { ORDINARY_EXPECTED } else { 0.0 }
+/// The expected number of occurrences of `text` for each byte of log: as if bytes came independently, but no rarer than
+/// what ordinary lines show.
+pub(super) fn expected(text: &[u8]) -> f64 {
+    let independent = text.iter().map(|byte| expected_byte(*byte)).product::<f64>();
+    independent + if is_ordinary(text) { ORDINARY_EXPECTED } else { 0.0 }
 }
 
-/// Whether ordinary lines hold `window`, which has at most four bytes. Every pattern asks it of dozens.
-fn is_ordinary(window: &[u8]) -> bool {
+/// Whether ordinary lines hold all of `text`, by four bytes at a time. Every pattern asks it of dozens.
+fn is_ordinary(text: &[u8]) -> bool {
     static KNOWN: [OnceLock<Vec<u32>>; 5] = [const { OnceLock::new() }; 5];
-    let known = KNOWN[window.len()].get_or_init(|| {
-        let mut known: Vec<u32> = ORDINARY.as_bytes().windows(window.len()).map(number).collect();
+    let length = text.len().min(4);
+    let known = KNOWN[length].get_or_init(|| {
+        let mut known: Vec<u32> = ORDINARY.as_bytes().windows(length.max(1)).map(number).collect();
         known.sort_unstable();
         known.dedup();
         known
     });
-    known.binary_search(&number(window)).is_ok()
+    text.windows(length.max(1)).all(|part| known.binary_search(&number(part)).is_ok())
 }
 
-/// A window of at most four bytes as a number.
-fn number(window: &[u8]) -> u32 {
-    window.iter().fold(0, |number, byte| (number << 8) | u32::from(*byte))
+/// At most four bytes as a number.
+fn number(part: &[u8]) -> u32 {
+    part.iter().fold(0, |number, byte| (number << 8) | u32::from(*byte))
 }
 
 /// The share of `byte` in ordinary log.

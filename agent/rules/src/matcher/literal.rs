@@ -5,23 +5,21 @@ mod window;
 
 use bytes::Bytes;
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
-pub(super) use window::Window;
+pub(super) use window::{KEY_BYTES, Window};
 
 use super::frequency;
 
-/// Teddy looks at four bytes at once; more would only be compared afterwards.
-pub(super) const WINDOW_BYTES: usize = 4;
 /// A case-insensitive window of four letters has sixteen spellings.
 const SPELLINGS_LIMIT: usize = 16;
 /// Windows that one pattern may ask for; a longer list of alternatives is better off in the slow lane.
 const WINDOWS_LIMIT: usize = 32;
-/// Sets of windows that a pattern may be known by.
-const CHOICES_LIMIT: usize = 12;
 /// Past this many atoms the rest of a pattern is not looked at.
 const ATOMS_LIMIT: usize = 1024;
-/// One short window makes a searcher of its own, a second pass over everything: it is taken only where longer ones
-/// would select this many more lines.
-const SHORT_COST: f64 = 0.001 / 110.0;
+/// One short window makes a table of its own, a second pass over everything: it is taken only where longer ones would select
+/// this many more lines.
+const SHORT_COST: f64 = 0.05 / 110.0;
+/// A key in a line costs a comparison, so much of what it costs to judge the line.
+const COMPARISON: f64 = 0.02;
 /// A window that would select one line of 110 bytes in three is no help.
 const EXPECTED_LIMIT: f64 = 0.3 / 110.0;
 
@@ -38,21 +36,17 @@ pub(super) enum Scope {
 #[derive(Clone)]
 pub(super) struct Required {
     pub(super) windows: Vec<Window>,
-    /// Expected occurrences for each byte of ordinary log.
+    /// Expected occurrences for each byte of ordinary log, and those of their keys.
     expected: f64,
+    expected_keys: f64,
 }
 
 impl Required {
-    /// Any of these windows.
-    #[cfg(test)]
-    pub(super) fn any(windows: Vec<Vec<u8>>) -> Self {
-        Self { windows: windows.iter().map(|window| Window::of(window)).collect(), expected: 0.0 }
-    }
-
-    /// What searching costs: every window takes room in a searcher, where it lets other text through.
-    pub(super) fn cost(&self) -> f64 {
-        let short = self.windows.iter().any(|window| window.len() < WINDOW_BYTES);
-        self.expected * self.windows.len() as f64 + if short { SHORT_COST } else { 0.0 }
+    /// What searching costs: lines that are selected in vain, and what is compared in vain. How many windows there are
+    /// costs nothing.
+    fn cost(&self) -> f64 {
+        let short = self.windows.iter().any(|window| window.key().len() < KEY_BYTES);
+        self.expected + self.expected_keys * COMPARISON + if short { SHORT_COST } else { 0.0 }
     }
 
     fn or_cheaper(self, other: Self) -> Self {
@@ -80,38 +74,10 @@ pub(super) fn can_match_newline(hir: &Hir) -> bool {
     }
 }
 
-/// The sets of windows one of which every match of `hir` must hold, the rarest first; none if there are none worth
-/// searching for.
-pub(super) fn choices(hir: &Hir, scope: Scope) -> Vec<Required> {
-    let atoms = atoms(hir, scope);
-    let runs = runs(&atoms);
-    let mut sets = rarest(&runs);
-    sets.extend(within(&atoms));
-    if sets.iter().all(|set| set.cost() > SHORT_COST) {
-        sets.extend(runs.iter().fold(None, |best, run| cheapest_of(run, best)));
-    }
-    sets.retain(|set| set.expected <= EXPECTED_LIMIT);
-    sets.sort_by(|a, b| a.cost().total_cmp(&b.cost()));
-    sets.truncate(CHOICES_LIMIT);
-    sets
-}
-
-/// The windows of full length that cost least. To spell one out is dear, and most of a long text are hopeless.
-fn rarest(runs: &[Vec<&[u8]>]) -> Vec<Required> {
-    let positions = runs.iter().flat_map(|run| run.windows(WINDOW_BYTES));
-    let mut bounds: Vec<_> = positions.map(|positions| (least_expected(positions), positions)).collect();
-    bounds.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (mut sets, mut costs): (Vec<Required>, Vec<f64>) = (Vec::new(), Vec::new());
-    for (least, positions) in bounds {
-        if costs.get(CHOICES_LIMIT - 1).is_some_and(|worst| least > *worst) {
-            break;
-        }
-        let Some(set) = spelled(positions) else { continue };
-        let at = costs.partition_point(|cost| *cost <= set.cost());
-        costs.insert(at, set.cost());
-        sets.push(set);
-    }
-    sets
+/// The windows one of which every match of `hir` must hold, the rarest that there are; nothing if none are worth searching
+/// for.
+pub(super) fn required(hir: &Hir, scope: Scope) -> Option<Required> {
+    best(hir, scope).filter(|set| set.expected <= EXPECTED_LIMIT)
 }
 
 /// What the parts of a pattern require that are more than a run of bytes.
@@ -193,10 +159,11 @@ fn byte_atom(bytes: Bytes, scope: Scope) -> Atom {
 }
 
 fn any_of(branches: &[Hir], scope: Scope) -> Option<Required> {
-    let mut union = Required { windows: Vec::new(), expected: 0.0 };
+    let mut union = Required { windows: Vec::new(), expected: 0.0, expected_keys: 0.0 };
     for branch in branches {
         let required = best(branch, scope)?;
         union.expected += required.expected;
+        union.expected_keys += required.expected_keys;
         union.windows.extend(required.windows);
     }
     union.windows.sort();
@@ -216,16 +183,20 @@ fn runs(atoms: &[Atom]) -> Vec<Vec<&[u8]>> {
     runs
 }
 
-/// The cheapest window of two to four bytes in a run, if it is cheaper than `best`; the longest are looked at first.
+/// The cheapest window with a key of two to four bytes in a run, if it is cheaper than `best`; the longest are looked at
+/// first.
 fn cheapest_of(run: &[&[u8]], mut best: Option<Required>) -> Option<Required> {
-    for positions in (2..=WINDOW_BYTES).rev().flat_map(|length| run.windows(length)) {
-        if positions.len() < WINDOW_BYTES && best.as_ref().is_some_and(|best| best.cost() <= SHORT_COST) {
+    for length in (2..=KEY_BYTES).rev() {
+        if length < KEY_BYTES && best.as_ref().is_some_and(|best| best.cost() <= SHORT_COST) {
             break;
         }
-        // Spelling it out is the dear part of loading rules.
-        let hopeless = best.as_ref().is_some_and(|best| least_expected(positions) >= best.cost());
-        let spelled = if hopeless { None } else { spelled(positions) };
-        best = best.into_iter().chain(spelled).reduce(Required::or_cheaper);
+        for at in 0..(run.len() + 1).saturating_sub(length) {
+            // Spelling it out is the dear part of loading rules.
+            let least = least_expected(&run[at..at + length]) * COMPARISON;
+            let hopeless = best.as_ref().is_some_and(|best| least >= best.cost());
+            let spelled = if hopeless { None } else { spelled(run, at, length) };
+            best = best.into_iter().chain(spelled).reduce(Required::or_cheaper);
+        }
     }
     best
 }
@@ -236,18 +207,29 @@ fn least_expected(positions: &[&[u8]]) -> f64 {
     positions.iter().map(at).product()
 }
 
-/// Every spelling of a window.
-fn spelled(positions: &[&[u8]]) -> Option<Required> {
+/// Every spelling of the key of `length` places at place `at` of a run, with what has one spelling around it.
+fn spelled(run: &[&[u8]], at: usize, length: usize) -> Option<Required> {
+    let positions = &run[at..at + length];
     let spellings = positions.iter().map(|bytes| bytes.len()).product::<usize>();
     if spellings > SPELLINGS_LIMIT {
         return None;
     }
-    let mut windows = vec![Window::EMPTY];
+    let mut keys = vec![Vec::new()];
     for bytes in positions {
-        windows = windows.iter().flat_map(|head| bytes.iter().map(|byte| head.with(*byte))).collect();
+        keys = keys.iter().flat_map(|head| bytes.iter().map(|byte| [head, &[*byte][..]].concat())).collect();
     }
+    let mut before: Vec<u8> = run[..at].iter().rev().map_while(|bytes| only(bytes)).collect();
+    before.reverse();
+    let behind: Vec<u8> = run[at + length..].iter().map_while(|bytes| only(bytes)).collect();
+    let windows: Vec<Window> = keys.iter().map(|key| Window::new(&before, key, &behind)).collect();
     let expected = windows.iter().map(|window| frequency::expected(window)).sum();
-    Some(Required { windows, expected })
+    let expected_keys = keys.iter().map(|key| frequency::expected(key)).sum();
+    Some(Required { windows, expected, expected_keys })
+}
+
+/// The byte, if there is one alone.
+fn only(bytes: &[u8]) -> Option<u8> {
+    if let [byte] = bytes { Some(*byte) } else { None }
 }
 
 #[cfg(test)]
@@ -257,7 +239,7 @@ mod tests {
     fn windows(pattern: &str, scope: Scope) -> Option<Vec<String>> {
         let (_, hir) = crate::pattern::compiled(crate::rule::Format::Native, pattern).unwrap();
         let text = |window: Window| String::from_utf8(window.to_vec()).unwrap();
-        choices(&hir, scope).into_iter().next().map(|r| r.windows.into_iter().map(text).collect())
+        required(&hir, scope).map(|r| r.windows.into_iter().map(text).collect())
     }
 
     #[test]
@@ -306,6 +288,6 @@ mod tests {
     fn deep_patterns_are_cheap() {
         let deep = format!("{}Zebra^{}", "(?:".repeat(60), "){2,4}".repeat(60));
         let hir = regex_syntax::parse(&deep).unwrap();
-        assert!(!choices(&hir, Scope::Match).is_empty());
+        assert!(required(&hir, Scope::Match).is_some());
     }
 }

@@ -55,11 +55,11 @@ pub(crate) struct Found {
 }
 
 impl Pattern {
-    /// Checks `written` and finds by which windows a record may be selected for it; none: every record has to be tried.
-    pub(super) fn new(rule: &Rule, index: usize, role: Role, written: &str) -> Result<(Self, Vec<Required>), String> {
+    /// Checks `written` and finds by which windows a record is selected for it; nothing: every record has to be tried.
+    pub(super) fn new(rule: &Rule, index: usize, role: Role, written: &str) -> Result<(Self, Option<Required>), String> {
         let (source, hir) = pattern::compiled(rule.format, written)?;
         let multi_line = rule.lines > 1 && literal::can_match_newline(&hir);
-        let required = literal::choices(&hir, if multi_line { Scope::LastLine } else { Scope::Match });
+        let required = literal::required(&hir, if multi_line { Scope::LastLine } else { Scope::Match });
         let pattern = Self {
             rule: index,
             role,

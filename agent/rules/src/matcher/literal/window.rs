@@ -1,29 +1,43 @@
-//! A few bytes to search for.
+//! A few bytes to search for, and what stands around them.
 
 use std::ops::Deref;
 
-use super::WINDOW_BYTES;
+/// What is looked up at once.
+pub(in crate::matcher) const KEY_BYTES: usize = 4;
+/// A longer text is hardly ever rarer.
+const LONGEST: usize = 24;
+/// What is before the key at most, so that there is room behind it, too.
+const LONGEST_BEFORE: usize = 12;
 
-/// At most [`WINDOW_BYTES`] of them, in place: a pattern may be known by some hundred windows until one set is chosen.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A text of at most [`LONGEST`] bytes, in place, that is found by the [`KEY_BYTES`] of it that are rarest; where it is
+/// shorter, by all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::matcher) struct Window {
-    bytes: [u8; WINDOW_BYTES],
+    bytes: [u8; LONGEST],
     count: u8,
+    key_at: u8,
 }
 
 impl Window {
-    pub(super) const EMPTY: Self = Self { bytes: [0; WINDOW_BYTES], count: 0 };
-
-    /// The same with one byte more; there has to be room.
-    pub(super) fn with(mut self, byte: u8) -> Self {
-        self.bytes[usize::from(self.count)] = byte;
-        self.count += 1;
-        self
+    /// `key` and the bytes around it, as many as there is room for.
+    pub(in crate::matcher) fn new(before: &[u8], key: &[u8], behind: &[u8]) -> Self {
+        let before = &before[before.len().saturating_sub(LONGEST_BEFORE)..];
+        let mut window = Self { bytes: [0; LONGEST], count: 0, key_at: before.len() as u8 };
+        for (place, byte) in window.bytes.iter_mut().zip(before.iter().chain(key).chain(behind)) {
+            *place = *byte;
+            window.count += 1;
+        }
+        window
     }
 
-    #[cfg(test)]
-    pub(super) fn of(bytes: &[u8]) -> Self {
-        bytes.iter().fold(Self::EMPTY, |window, byte| window.with(*byte))
+    /// Where the key is in it.
+    pub(in crate::matcher) fn key_at(&self) -> usize {
+        usize::from(self.key_at)
+    }
+
+    pub(in crate::matcher) fn key(&self) -> &[u8] {
+        let behind = &self[self.key_at()..];
+        &behind[..behind.len().min(KEY_BYTES)]
     }
 }
 
@@ -32,5 +46,19 @@ impl Deref for Window {
 
     fn deref(&self) -> &[u8] {
         &self.bytes[..usize::from(self.count)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_much_around_the_key_is_kept_as_there_is_room_for() {
+        let window = Window::new(b"abcdefghijklmnop", b"KEYS", b"0123456789");
+        assert_eq!((&*window, window.key()), (b"efghijklmnopKEYS01234567".as_slice(), b"KEYS".as_slice()));
+        let window = Window::new(b"", b"ab", b"");
+        assert_eq!((&*window, window.key(), window.key_at()), (b"ab".as_slice(), b"ab".as_slice(), 0));
+        assert_eq!(Window::new(b"a", b"bcde", b"f").key(), b"bcde");
     }
 }
