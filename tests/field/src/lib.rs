@@ -1,5 +1,5 @@
-//! Labelled logs of real faults through the rules: a folder with `expect.tsv` and the logs in `cases/`, maybe also with logs of
-//! healthy machines in `quiet/`.
+//! Labelled logs of real faults through the rules: a folder with `expect.tsv` and the logs in `cases/`, maybe also with
+//! logs of healthy machines in `quiet/`.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod label;

@@ -48,7 +48,8 @@ pub struct Score {
     pub unturned: Family,
     /// Logs of healthy machines: no condition may turn.
     pub quiet: Family,
-    /// Of the rows of no fault and the healthy logs: those of which nothing was raised, not even an Event. None has to be.
+    /// Of the rows of no fault and the healthy logs: those of which nothing was raised, not even an Event. None has to
+    /// be.
     pub silent: Family,
     pub families: BTreeMap<String, Family>,
     pub wrong: Vec<Outcome>,
@@ -103,7 +104,8 @@ impl Score {
         }
     }
 
-    /// Whether so many of a hundred faults of the field were found, all of the crashes, and no condition turned in vain.
+    /// Whether so many of a hundred faults of the field were found, all of the crashes, and no condition turned in
+    /// vain.
     #[must_use]
     pub fn is_enough(&self, percent: f64) -> bool {
         let all = [self.crashes, self.unturned, self.quiet];

@@ -7,8 +7,8 @@ use nodewell_model::text;
 /// So much shows what a line is.
 const SHOWN_BYTES: usize = 120;
 
-/// Lines in no form that is read. Not every line is looked at: one in which no word of a rule is would be no finding in any
-/// form. Of a log whose first lines show no form at all it is those.
+/// Lines in no form that is read. Not every line is looked at: one in which no word of a rule is would be no finding in
+/// any form. Of a log whose first lines show no form at all it is those.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unread {
     pub count: u64,
@@ -24,7 +24,8 @@ pub struct UnreadLine {
     pub text: String,
 }
 
-/// Where the forms that a log is wrapped in, which are a few lines ahead, and the replay itself note what they do not understand.
+/// Where the forms that a log is wrapped in, which are a few lines ahead, and the replay itself note what they do not
+/// understand.
 #[derive(Debug, Clone, Default)]
 pub(super) struct UnreadLines(Rc<RefCell<Noted>>);
 

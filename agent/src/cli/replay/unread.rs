@@ -23,8 +23,8 @@ impl<'a> UnreadRow<'a> {
     }
 }
 
-/// Of a log in which no rule matched and that is in no form, or not in the one that was `asked` for: that nothing is wrong
-/// would be a guess.
+/// Of a log in which no rule matched and that is in no form, or not in the one that was `asked` for: that nothing is
+/// wrong would be a guess.
 pub(super) fn of_unknown_form(unread: &Unread, asked: FormatName) -> String {
     let Some(UnreadLine { number, text }) = &unread.first else {
         return "there is nothing in the log but blank lines".to_owned();
@@ -67,8 +67,8 @@ mod tests {
     fn the_line_is_named_with_its_text() {
         assert_eq!(
             of_unknown_form(&unread(3), FormatName::Auto),
-            "none of the first 3 lines is in a form of log that I know (line 17: \"Dear \\\"all\\\"\"), and no rule matches any \
-             line; see the forms in --help, and give yours by --format if it is one of them"
+            "none of the first 3 lines is in a form of log that I know (line 17: \"Dear \\\"all\\\"\"), and no rule \
+             matches any line; see the forms in --help, and give yours by --format if it is one of them"
         );
         assert!(of_unknown_form(&unread(3), FormatName::Kmsg).contains("in the form that --format names (line 17: "));
         assert!(of_unknown_form(&Unread::default(), FormatName::Auto).contains("nothing in the log but blank lines"));
