@@ -97,11 +97,11 @@ e2e: toolchain deps ## the long proofs, with a table at the end (ARGS="simulatio
 scale: toolchain ## what 15,000 agents cost one API server, as a table (docs/scale.md)
 	$(CARGO) run --release --locked -p nodewell-scale -- $(ARGS)
 
-FUZZ_SECONDS ?= 60
 field: toolchain ## what the rules find of labelled logs of real faults (FIELD_CAPTURES=DIR)
 	@[ -n "$(FIELD_CAPTURES)" ] || { echo "make field: FIELD_CAPTURES names no folder with expect.tsv and cases/" >&2; exit 64; }
 	@$(CARGO) run --quiet --package nodewell-field --locked -- $(ARGS) "$(FIELD_CAPTURES)"
 
+FUZZ_SECONDS ?= 60
 fuzz: toolchain ## fuzz each parser for FUZZ_SECONDS=60 (a nightly compiler and cargo-fuzz are installed)
 	tests/fuzz/run $(FUZZ_SECONDS) $(ARGS)
 

@@ -84,6 +84,7 @@ mod reboot_is_judged;
 mod reboot_on_systemd;
 mod recovery;
 mod repair_on_systemd;
+mod replay_forms;
 mod report_api;
 mod report_cli;
 mod report_docs;
@@ -206,6 +207,7 @@ fn main() -> std::process::ExitCode {
         report_ids::list,
         report_inventory::list,
         report_reasons::list,
+        replay_forms::list,
         rule_commands::list,
         sighup_reload::list,
         metrics::list,

@@ -12,6 +12,7 @@ mod raised;
 mod saved;
 mod syslog;
 mod time;
+mod unread;
 
 use std::{
     io::{self, Read},
@@ -28,8 +29,13 @@ use self::{
     lane::{Behind, Lane},
     raised::Raised,
     saved::{Boots, Reading, Saved},
+    unread::UnreadLines,
 };
-pub use self::{format::Format, time::Calendar};
+pub use self::{
+    format::Format,
+    time::Calendar,
+    unread::{Unread, UnreadLine},
+};
 use crate::{Diagnostic, matcher::Scan, rule::RuleSet};
 
 /// Runs the rules over saved logs.
@@ -104,26 +110,33 @@ impl Replay {
         input: impl Read + 'a,
         mut emit: impl FnMut(&ReplayFinding),
     ) -> Result<Replayed, ReplayError> {
-        let mut blocks = Blocks::new(forms::unwrapped(input)?);
-        let recognised = self.format.or_detect(blocks.peek()?);
+        let unread = UnreadLines::default();
+        let mut blocks = Blocks::new(forms::unwrapped(input, &unread)?);
+        let beginning = blocks.peek()?;
+        let recognised = self.format.or_detect(beginning);
+        let is_recognised = recognised.is_some_and(|format| format.is_shown_by(beginning));
+        if !is_recognised {
+            unread.note_beginning(format::first_lines(beginning));
+        }
         // What has no prefix at all may be what `dmesg -t` or `journalctl -o cat` print.
         let format = recognised.unwrap_or(Format::Dmesg);
-        let mut run = Run::new(self, format).map_err(ReplayError::Rules)?;
+        let mut run = Run::new(self, format, unread).map_err(ReplayError::Rules)?;
         blocks.keep_behind(run.deepest > 1, format == Format::Kmsg);
         while let Some(block) = blocks.next()? {
             run.judge_block(&block, &mut emit);
         }
         run.end_quiet(run.clock.last(), run.line, &mut emit);
-        Ok(Replayed { lines: run.line, is_recognised: recognised.is_some() })
+        Ok(Replayed { lines: run.line, is_recognised, unread: run.unread.take() })
     }
 }
 
 /// What came of a replay, beside its findings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replayed {
     pub lines: u64,
-    /// Whether the first lines showed the format, or it was given.
+    /// Whether the first lines showed the format, or it was given and they may be of it.
     pub is_recognised: bool,
+    pub unread: Unread,
 }
 
 /// Why a replay could not go on.
@@ -151,10 +164,11 @@ struct Run<'a> {
     line: u64,
     counted: usize,
     findings: Vec<Finding>,
+    unread: UnreadLines,
 }
 
 impl<'a> Run<'a> {
-    fn new(replay: &'a Replay, format: Format) -> Result<Self, Vec<Diagnostic>> {
+    fn new(replay: &'a Replay, format: Format, unread: UnreadLines) -> Result<Self, Vec<Diagnostic>> {
         let lanes = Lane::all(&replay.set, format)?;
         Ok(Self {
             options: &replay.options,
@@ -169,6 +183,7 @@ impl<'a> Run<'a> {
             line: 0,
             counted: 0,
             findings: Vec::new(),
+            unread,
         })
     }
 
@@ -227,25 +242,38 @@ impl<'a> Run<'a> {
 
     fn judge_record(&mut self, block: &Block<'_>, start: usize, end: usize, emit: &mut dyn FnMut(&ReplayFinding)) {
         let reading = self.reading();
-        let Some(saved) = reading.read(block.bytes, start, end) else { return };
+        let saved = reading.read(block.bytes, start, end);
         self.count_to(block, start);
+        let is_found = match &saved {
+            Some(saved) => self.judge_saved(saved, &block.bytes[..start], emit),
+            None => false,
+        };
+        let line = &block.bytes[start..end];
+        if !is_found && reading.is_unread(line, saved.as_ref()) {
+            self.unread.note(self.line + 1, line);
+        }
+    }
+
+    /// Whether anything was found in it, the line behind `before`.
+    fn judge_saved(&mut self, saved: &Saved<'_>, before: &[u8], emit: &mut dyn FnMut(&ReplayFinding)) -> bool {
         let number = self.line + 1;
-        if self.boots.begins_with(&saved) {
+        if self.boots.begins_with(saved) {
             self.lanes.iter_mut().for_each(|lane| lane.detector.forget());
             self.raised.boot(self.clock.is_dated());
         }
-        let at = self.clock.read(&saved);
+        let at = self.clock.read(saved);
         self.end_quiet(at, number, emit);
-        let behind = Behind { bytes: &block.bytes[..start], reading, sequence: saved.sequence };
+        let behind = Behind { bytes: before, reading: self.reading(), sequence: saved.sequence };
         for lane in &mut self.lanes {
-            lane.judge(&saved, &behind, number, &mut self.findings);
+            lane.judge(saved, &behind, number, &mut self.findings);
         }
-        let unproven = self.options.unproven;
+        let (is_found, unproven) = (!self.findings.is_empty(), self.options.unproven);
         for finding in self.findings.drain(..).filter(|finding| unproven || is_believable(finding)) {
             if self.raised.admits(&finding, at) {
-                emit(&shown(finding, number, &saved));
+                emit(&shown(finding, number, saved));
             }
         }
+        is_found
     }
 
     fn reading(&self) -> Reading<'a> {

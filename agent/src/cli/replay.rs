@@ -2,6 +2,7 @@
 
 mod input;
 mod plain;
+mod unread;
 
 use std::{
     io::{ErrorKind, Write},
@@ -14,7 +15,7 @@ use clap::{Args, ValueEnum};
 use jiff::{Timestamp, tz::TimeZone};
 use nodewell_rules::{
     Format, Replay as Run, ReplayError, ReplayFinding, ReplayOptions, Replayed,
-    replay::{Calendar, ReplayKind},
+    replay::{Calendar, ReplayKind, Unread},
 };
 
 use super::{
@@ -26,10 +27,7 @@ use super::{
     rules::{RuleChoice, loaded},
 };
 use input::Input;
-
-/// No rule matched a log of no known form: that there is nothing wrong would be a guess.
-const NOT_RECOGNISED: &str = "none of the first lines is in a form of log that I know, and no rule matches any line; \
-    see the forms in --help, and give yours by --format if it is one of them";
+use unread::UnreadRow;
 
 /// Run the rules over a saved log and print what they find, one finding a line.
 #[derive(Debug, Args)]
@@ -42,7 +40,9 @@ const NOT_RECOGNISED: &str = "none of the first lines is in a form of log that I
 Read as they are: gzip, xz and zstd; UTF-16; colours; quotations; dmesg in all its
 forms, --json too; journalctl -o short and its kin, verbose, export, json, json-pretty,
 json-sse and json-seq; RFC 3164 and 5424; logs of containers (json-file, CRI); talosctl
-dmesg. Exit code 65: the file is of another form.
+dmesg. Exit code 65: the file is of another form. Lines of another form within a log
+are counted at the end, and the first is named; as JSON they are one object more:
+line, kind (unread), count, message (its text).
 
 Times without a zone are taken for this machine's, without a year for the last ones that
 were. Nothing is reported to anyone. A problem that ends when nothing repeats it is
@@ -106,14 +106,14 @@ impl Replay {
         };
         let run = Run::new(set, self.format.into()).with_options(options);
         let printer = Printer { out, form: self.output.document(), look: Look::of_stdout(), zone: TimeZone::system() };
-        let summary = print_all(&run, input, printer)?;
+        let summary = print_all(&run, input, self.format, printer)?;
         out.flush()?;
         eprint_line(&summary);
         Ok(())
     }
 }
 
-fn print_all(run: &Run, input: Input, mut printer: Printer<'_>) -> Result<String, CommandError> {
+fn print_all(run: &Run, input: Input, asked: FormatName, mut printer: Printer<'_>) -> Result<String, CommandError> {
     let (start, stop, damage) = (Instant::now(), input.stop(), input.damage());
     let mut findings = 0_u64;
     let mut failed: Option<CommandError> = None;
@@ -128,15 +128,21 @@ fn print_all(run: &Run, input: Input, mut printer: Printer<'_>) -> Result<String
     if let Some(error) = failed {
         return Err(error);
     }
-    let Replayed { lines, is_recognised } = replayed.map_err(not_replayed)?;
+    let Replayed { lines, is_recognised, unread } = replayed.map_err(not_replayed)?;
+    let is_unknown = !is_recognised && findings == 0 && lines > 0;
+    if is_recognised || is_unknown {
+        printer.print_unread(&unread)?;
+    }
     if let Some(error) = damage.take() {
         let message = format!("the log ends early, after {lines} lines and {findings} findings: {error}");
         return Err(CommandError::new(DATA, message));
     }
-    if findings == 0 && lines > 0 && !is_recognised {
-        return Err(CommandError::new(DATA, NOT_RECOGNISED));
+    if is_unknown {
+        return Err(CommandError::new(DATA, unread::of_unknown_form(&unread, asked)));
     }
-    Ok(format!("{lines} lines, {findings} findings, {:.1} s", start.elapsed().as_secs_f32()))
+    let seconds = start.elapsed().as_secs_f32();
+    let more = unread::summed_up(&unread, is_recognised, asked).map_or_else(String::new, |words| format!("; {words}"));
+    Ok(format!("{lines} lines, {findings} findings, {seconds:.1} s{more}"))
 }
 
 fn not_replayed(error: ReplayError) -> CommandError {
@@ -171,6 +177,14 @@ impl Printer<'_> {
             return self.out.row(form, finding);
         }
         Ok(self.out.line(&line(finding, &self.look, &self.zone))?)
+    }
+
+    /// For programs only: people have it in the summary.
+    fn print_unread(&mut self, unread: &Unread) -> Result<(), CommandError> {
+        match (self.form, UnreadRow::of(unread)) {
+            (Some(form), Some(row)) => self.out.row(form, &row),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -22,7 +22,7 @@ pub enum Verdict {
     Node,
     /// Arguable: found or not, both are right.
     Optional,
-    /// None at all: nothing may be raised.
+    /// None at all: no condition may turn. Whether nothing was raised, not even an Event, is counted beside it.
     Info,
     /// An application's: no condition may turn.
     Application,

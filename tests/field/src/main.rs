@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::Parser;
-use nodewell_field::{Score, judge, print, read};
+use nodewell_field::{Score, judge, judge_quiet, print, quiet, read};
 use nodewell_rules::{LoadPlan, RulesFrom, load};
 
 const EXAMPLES: &str = "\
@@ -17,13 +17,14 @@ Examples:
   field --rules ./rules DIR        by other rules than the shipped ones
   field --json DIR                 the same as a JSON document
 
-Exit codes: 0 all is as the limits ask; 1 less is; 64 wrong usage; 66 the folder cannot be read.";
+Exit codes: 0 all is as the limits ask; 1 less is, or a condition turned where none may; 64 wrong usage; 66 the folder
+cannot be read.";
 
 /// Replays labelled logs and shows, family by family, what the rules find
 #[derive(Debug, Parser)]
 #[command(name = "field", after_help = EXAMPLES)]
 struct CommandLine {
-    /// The folder: expect.tsv and cases/
+    /// The folder: expect.tsv, cases/, and maybe quiet/*.log of healthy machines
     folder: PathBuf,
     /// A folder of rule files instead of the shipped rules. May be given several times
     #[arg(long, value_name = "DIR")]
@@ -42,10 +43,8 @@ fn main() -> ExitCode {
         std::process::exit(if error.use_stderr() { 64 } else { 0 });
     });
     match run(&line) {
-        Ok(score) => {
-            let found = score.field.percent() >= line.at_least && score.crashes.right == score.crashes.of;
-            if found && score.silent.right == score.silent.of { ExitCode::SUCCESS } else { ExitCode::from(1) }
-        }
+        Ok(score) if score.is_enough(line.at_least) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::from(1),
         Err(error) => {
             eprintln!("field: {error}");
             ExitCode::from(66)
@@ -62,6 +61,9 @@ fn run(line: &CommandLine) -> Result<Score, Box<dyn std::error::Error>> {
     let (rules, mut score) = (Arc::new(loaded.set), Score::default());
     for label in read(&line.folder)? {
         score.add(&label, judge(&rules, &line.folder, &label)?);
+    }
+    for log in quiet(&line.folder)? {
+        score.add_quiet(judge_quiet(&rules, &log)?);
     }
     let mut out = io::stdout().lock();
     if line.json {

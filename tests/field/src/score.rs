@@ -1,6 +1,12 @@
 //! What the rules find of it.
 
-use std::{collections::BTreeMap, fs::File, io, path::Path, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::File,
+    io,
+    path::Path,
+    sync::Arc,
+};
 
 use nodewell_rules::{
     Format, Replay, ReplayOptions, RuleSet,
@@ -38,10 +44,17 @@ pub struct Score {
     pub field: Family,
     /// Node faults of collections of crashes.
     pub crashes: Family,
-    /// Rows of which nothing may be raised, or no condition turned.
+    /// Rows of no fault and of an application's: no condition may turn.
+    pub unturned: Family,
+    /// Logs of healthy machines: no condition may turn.
+    pub quiet: Family,
+    /// Of the rows of no fault and the healthy logs: those of which nothing was raised, not even an Event. None has to
+    /// be.
     pub silent: Family,
     pub families: BTreeMap<String, Family>,
     pub wrong: Vec<Outcome>,
+    /// As they may be, and worth a look all the same.
+    pub notes: Vec<Outcome>,
 }
 
 impl Family {
@@ -66,37 +79,86 @@ impl Score {
             Verdict::Optional => return,
             Verdict::Node if is_of_crash => &mut self.crashes,
             Verdict::Node => &mut self.field,
-            Verdict::Info | Verdict::Application => &mut self.silent,
+            Verdict::Info | Verdict::Application => &mut self.unturned,
         };
         total.add(outcome.is_right);
         self.families.entry(label.family.clone()).or_default().add(outcome.is_right);
+        self.list(outcome, label.verdict == Verdict::Info);
+    }
+
+    /// Adds what was found of the log of a healthy machine.
+    pub fn add_quiet(&mut self, outcome: Outcome) {
+        self.quiet.add(outcome.is_right);
+        self.list(outcome, true);
+    }
+
+    fn list(&mut self, outcome: Outcome, is_of_no_fault: bool) {
+        let is_silent = outcome.raised.is_empty();
+        if is_of_no_fault {
+            self.silent.add(is_silent);
+        }
         if !outcome.is_right {
             self.wrong.push(outcome);
+        } else if is_of_no_fault && !is_silent {
+            self.notes.push(outcome);
         }
     }
+
+    /// Whether so many of a hundred faults of the field were found, all of the crashes, and no condition turned in
+    /// vain.
+    #[must_use]
+    pub fn is_enough(&self, percent: f64) -> bool {
+        let all = [self.crashes, self.unturned, self.quiet];
+        self.field.percent() >= percent && all.iter().all(|family| family.right == family.of)
+    }
+}
+
+/// What a replay has shown.
+#[derive(Debug, Default)]
+struct Found {
+    /// Every reason that was raised, once, in order.
+    raised: BTreeSet<String>,
+    /// The first line that turned a condition.
+    turned: Option<String>,
 }
 
 /// Replays the log of `label` as `nodewell replay` does.
 pub fn judge(rules: &Arc<RuleSet>, folder: &Path, label: &Label) -> Result<Outcome, ReplayError> {
-    let log = File::open(folder.join("cases").join(&label.file))
-        .map_err(|error| ReplayError::Read(io::Error::new(error.kind(), format!("{}: {error}", label.file))))?;
-    let (mut raised, mut turns): (Vec<String>, bool) = (Vec::new(), false);
+    let found = replayed(rules, &folder.join("cases").join(&label.file))?;
+    let is_right = match (label.verdict, &label.reasons) {
+        (Verdict::Node, Some(right)) => found.raised.iter().any(|reason| right.is_match(reason)),
+        (Verdict::Node, None) => false,
+        (Verdict::Info | Verdict::Application, _) => found.turned.is_none(),
+        (Verdict::Optional, _) => true,
+    };
+    let [file, line, family] = [&label.file, &label.line, &label.family].map(Clone::clone);
+    Ok(Outcome { file, line, family, is_right, raised: found.raised.into_iter().collect() })
+}
+
+/// Replays the log of a healthy machine: any condition is wrong.
+pub fn judge_quiet(rules: &Arc<RuleSet>, log: &Path) -> Result<Outcome, ReplayError> {
+    let found = replayed(rules, log)?;
+    let file = log.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_right = found.turned.is_none();
+    let line = found.turned.unwrap_or_default();
+    Ok(Outcome { file, line, family: "quiet".to_owned(), is_right, raised: found.raised.into_iter().collect() })
+}
+
+fn replayed(rules: &Arc<RuleSet>, path: &Path) -> Result<Found, ReplayError> {
+    let unread =
+        |error: io::Error| ReplayError::Read(io::Error::new(error.kind(), format!("{}: {error}", path.display())));
+    let log = File::open(path).map_err(unread)?;
+    let mut found = Found::default();
     let replay = Replay::new(Arc::clone(rules), Format::Auto).with_options(ReplayOptions::default());
     replay.run(log, |finding| {
         if finding.kind == ReplayKind::Raise {
-            turns |= finding.lasting == ProblemType::Permanent;
-            raised.push(finding.reason.to_string());
+            found.raised.insert(finding.reason.to_string());
+            if finding.lasting == ProblemType::Permanent && found.turned.is_none() {
+                found.turned = Some(format!("line {}: {}", finding.line, finding.message));
+            }
         }
     })?;
-    raised.sort();
-    raised.dedup();
-    let is_right = match label.verdict {
-        Verdict::Node => label.reasons.as_ref().is_some_and(|right| raised.iter().any(|reason| right.is_match(reason))),
-        Verdict::Info => raised.is_empty(),
-        Verdict::Application => !turns,
-        Verdict::Optional => true,
-    };
-    Ok(Outcome { file: label.file.clone(), line: label.line.clone(), family: label.family.clone(), is_right, raised })
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -107,40 +169,86 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn what_is_missed_and_what_is_raised_in_vain_is_wrong() {
+    const PANIC: &str = "[ 1.000000] Kernel panic - not syncing: Fatal exception\n";
+    const QUIET: &str = "[ 1.000000] eth0: link becomes ready\n";
+    /// Turns a condition.
+    const FULL: &str = "[ 1.000000] nf_conntrack: table full, dropping packet\n";
+    /// An Event and no more.
+    const NOTED: &str = "[ 1.000000] nf_conntrack: expectation table full\n";
+
+    fn scored(rows: &[&str], logs: &[(&str, &str)]) -> Score {
         let folder = tempfile::tempdir().unwrap();
-        let write = |path: &str, text: &str| fs::write(folder.path().join(path), text).unwrap();
-        fs::create_dir(folder.path().join("cases")).unwrap();
-        let panic = "[ 1.000000] Kernel panic - not syncing: Fatal exception\n";
-        write("cases/panic.log", panic);
-        write("cases/quiet.log", "[ 1.000000] eth0: link becomes ready\n");
-        write("cases/full.log", "[ 1.000000] nf_conntrack: table full, dropping packet\n");
-        let row = |file: &str, family: &str, verdict: &str, reasons: &str| {
-            format!("{file}.log\tline\t{family}\t{verdict}\tkind\t{reasons}\turl\n")
-        };
-        let table = [
-            row("panic", "syz-panic", "node", "KernelPanic"),
-            row("panic", "panic", "node", "Kernel"),
-            row("quiet", "quiet", "node", ".*"),
-            row("quiet", "quiet", "info", "none"),
-            row("panic", "panic", "info", "none"),
-            row("panic", "panic", "app", "none"),
-            row("full", "full", "app", "none"),
-            row("quiet", "quiet", "opt", "none"),
-        ];
-        write("expect.tsv", &table.concat());
+        for sub in ["cases", "quiet"] {
+            fs::create_dir(folder.path().join(sub)).unwrap();
+        }
+        for (path, text) in logs {
+            fs::write(folder.path().join(path), text).unwrap();
+        }
+        fs::write(folder.path().join("expect.tsv"), rows.concat()).unwrap();
         let rules = Arc::new(load(&LoadPlan::default()).set);
         let mut score = Score::default();
         for label in crate::read(folder.path()).unwrap() {
             score.add(&label, judge(&rules, folder.path(), &label).unwrap());
         }
-        let sum = |family: Family| (family.right, family.of);
-        assert_eq!((sum(score.crashes), sum(score.field), sum(score.silent)), ((1, 1), (0, 2), (2, 4)));
-        let wrong: Vec<_> = score.wrong.iter().map(|outcome| (&*outcome.file, &*outcome.family)).collect();
+        for log in crate::quiet(folder.path()).unwrap() {
+            score.add_quiet(judge_quiet(&rules, &log).unwrap());
+        }
+        score
+    }
+
+    fn sum(family: Family) -> (usize, usize) {
+        (family.right, family.of)
+    }
+
+    fn named(outcomes: &[Outcome]) -> Vec<(&str, &str)> {
+        outcomes.iter().map(|outcome| (&*outcome.file, &*outcome.family)).collect()
+    }
+
+    #[test]
+    fn what_is_missed_and_what_turns_in_vain_is_wrong() {
+        let logs = [
+            ("cases/panic.log", PANIC),
+            ("cases/quiet.log", QUIET),
+            ("cases/full.log", FULL),
+            ("cases/noted.log", NOTED),
+        ];
+        let rows = [
+            "panic.log\tline\tsyz-panic\tnode\tkind\tKernelPanic\turl\n",
+            "panic.log\tline\tpanic\tnode\tkind\tKernel\turl\n",
+            "quiet.log\tline\tquiet\tnode\tkind\t.*\turl\n",
+            "quiet.log\tline\tquiet\tinfo\tkind\tnone\turl\n",
+            "noted.log\tline\tnoted\tinfo\tkind\tnone\turl\n",
+            "noted.log\tline\tnoted\tapp\tkind\tnone\turl\n",
+            "full.log\tline\tfull\tinfo\tkind\tnone\turl\n",
+            "full.log\tline\tfull\tapp\tkind\tnone\turl\n",
+            "quiet.log\tline\tquiet\topt\tkind\tnone\turl\n",
+        ];
+        let score = scored(&rows, &logs);
+        assert_eq!((sum(score.crashes), sum(score.field)), ((1, 1), (0, 2)));
+        assert_eq!((sum(score.unturned), sum(score.silent)), ((3, 5), (1, 3)));
         assert_eq!(
-            wrong,
-            [("panic.log", "panic"), ("quiet.log", "quiet"), ("panic.log", "panic"), ("full.log", "full")]
+            named(&score.wrong),
+            [("panic.log", "panic"), ("quiet.log", "quiet"), ("full.log", "full"), ("full.log", "full")]
         );
+        assert_eq!(named(&score.notes), [("noted.log", "noted")]);
+    }
+
+    #[test]
+    fn a_healthy_log_may_turn_no_condition() {
+        let healthy = scored(&[], &[("quiet/a.log", QUIET), ("quiet/b.log", NOTED)]);
+        assert_eq!((sum(healthy.quiet), sum(healthy.silent)), ((2, 2), (1, 2)));
+        assert!(healthy.is_enough(95.0) && named(&healthy.notes) == [("b.log", "quiet")]);
+        let full = format!("{QUIET}{FULL}");
+        let wrong = scored(&[], &[("quiet/a.log", QUIET), ("quiet/full.log", &full)]);
+        assert_eq!((sum(wrong.quiet), named(&wrong.wrong)), ((1, 2), vec![("full.log", "quiet")]));
+        assert!(!wrong.is_enough(95.0) && wrong.wrong[0].line.starts_with("line 2: nf_conntrack"));
+    }
+
+    #[test]
+    fn an_event_of_no_fault_is_enough_and_a_condition_is_not() {
+        let row = |file: &str| format!("{file}\tline\tfamily\tinfo\tkind\tnone\turl\n");
+        for (text, is_enough) in [(QUIET, true), (NOTED, true), (FULL, false)] {
+            assert_eq!(scored(&[&row("a.log")], &[("cases/a.log", text)]).is_enough(95.0), is_enough, "{text}");
+        }
     }
 }

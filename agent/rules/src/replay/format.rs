@@ -26,11 +26,19 @@ impl Format {
         if self != Self::Auto {
             return Some(self);
         }
-        let lines = beginning.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-        let seen: Vec<Self> = lines.take(LINES).filter_map(recognise).collect();
+        let seen: Vec<Self> = first_lines(beginning).filter_map(|(_, line)| recognise(line)).collect();
         let count = |format: Self| seen.iter().filter(|other| **other == format).count();
         // The first of those that most lines have: a console may show lines of other programs.
         seen.iter().copied().reduce(|best, format| if count(format) > count(best) { format } else { best })
+    }
+
+    /// Whether the first lines do not speak against it. Any line may be what `dmesg -t` prints, or of a log file that a rule
+    /// reads.
+    pub(super) fn is_shown_by(self, beginning: &[u8]) -> bool {
+        match self {
+            Self::Kmsg | Self::JournalJson => first_lines(beginning).any(|(_, line)| recognise(line) == Some(self)),
+            Self::Auto | Self::Dmesg | Self::Syslog => true,
+        }
     }
 
     /// What has to be seen beside the rules' windows.
@@ -43,6 +51,12 @@ impl Format {
             Self::Syslog | Self::Auto => &[],
         }
     }
+}
+
+/// The first lines that are not blank, with their numbers.
+pub(super) fn first_lines(beginning: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+    let lines = (1_u64..).zip(beginning.split(|byte| *byte == b'\n'));
+    lines.filter(|(_, line)| !line.trim_ascii().is_empty()).take(LINES)
 }
 
 /// The format of a log that has such a line.

@@ -15,6 +15,8 @@ use std::io::{self, Cursor, ErrorKind, Read};
 
 use lines::{Lines, Rewrite};
 
+use super::unread::UnreadLines;
+
 /// So much shows the form.
 const BEGINNING_BYTES: u64 = 16 << 10;
 /// Lines that are looked at.
@@ -22,8 +24,8 @@ const LINES: usize = 50;
 /// A container's log of a quoted, coloured log is as deep as people go.
 const DEPTH: usize = 4;
 
-/// `input` without what it is wrapped in.
-pub(super) fn unwrapped<'a>(input: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
+/// `input` without what it is wrapped in. Lines that are not of the form are noted in `unread`.
+pub(super) fn unwrapped<'a>(input: impl Read + 'a, unread: &UnreadLines) -> io::Result<Box<dyn Read + 'a>> {
     let mut input: Box<dyn Read + 'a> = Box::new(input);
     for _ in 0..DEPTH {
         let mut beginning = Vec::new();
@@ -34,7 +36,7 @@ pub(super) fn unwrapped<'a>(input: impl Read + 'a) -> io::Result<Box<dyn Read + 
         }
         let whole = Cursor::new(beginning).chain(input);
         input = match form {
-            Some(form) => form.unwrap(whole)?,
+            Some(form) => form.unwrap(whole, unread)?,
             None => return Ok(Box::new(whole)),
         };
     }
@@ -61,14 +63,14 @@ impl Form {
         rewrite(&lines).map(Self::Lines)
     }
 
-    fn unwrap<'a>(self, mut input: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
+    fn unwrap<'a>(self, mut input: impl Read + 'a, unread: &UnreadLines) -> io::Result<Box<dyn Read + 'a>> {
         Ok(match self {
             Self::Utf16(order) => Box::new(utf16::Utf16::new(input, order)),
             Self::Marked => {
                 input.read_exact(&mut [0; MARK.len()])?;
                 Box::new(input)
             }
-            Self::Lines(rewrite) => Box::new(Lines::new(input, rewrite)),
+            Self::Lines(rewrite) => Box::new(Lines::new(input, rewrite, unread.clone())),
         })
     }
 }

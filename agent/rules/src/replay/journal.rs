@@ -29,6 +29,11 @@ pub(super) fn read(line: &[u8], any_facility: bool) -> Option<Saved<'_>> {
     })
 }
 
+/// Whether `line` is an object, if not an entry that may be believed.
+pub(super) fn is_object(line: &[u8]) -> bool {
+    matches!(serde_json::from_slice(line), Ok(Value::Object(_)))
+}
+
 fn text<'a>(entry: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     entry.get(name)?.as_str()
 }

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::VecDeque, time::Duration};
 use jiff::Timestamp;
 use nodewell_model::BootId;
 
-use super::{Format, ReplayOptions, dmesg, journal, kmsg, syslog};
+use super::{Format, ReplayOptions, dmesg, format::recognise, journal, kmsg, syslog};
 use crate::detector::Known;
 
 /// Boots that are remembered.
@@ -26,6 +26,8 @@ pub(super) struct Saved<'a> {
     pub(super) boot_id: Option<BootId>,
     pub(super) fields: Fields,
     pub(super) known: Known<'static>,
+    /// The line is as its format has them.
+    pub(super) is_shaped: bool,
 }
 
 impl<'a> Saved<'a> {
@@ -41,6 +43,7 @@ impl<'a> Saved<'a> {
             boot_id: None,
             fields: Vec::new(),
             known: Known::Everything,
+            is_shaped: true,
         }
     }
 }
@@ -61,6 +64,28 @@ impl Reading<'_> {
             Format::Dmesg | Format::Auto => dmesg::read(line, self.options),
             Format::Syslog => Some(syslog::read(line, self.options)),
             Format::JournalJson => journal::read(line, self.options.any_facility),
+        }
+    }
+
+    /// Whether `line`, in which nothing was found, is of another form than the log: neither a record, whether it may be
+    /// believed or not, nor what stands between records. `saved` is what was read of it.
+    pub(super) fn is_unread(&self, line: &[u8], saved: Option<&Saved<'_>>) -> bool {
+        if line.trim_ascii().is_empty() {
+            return false;
+        }
+        match self.format {
+            Format::Kmsg => saved.is_none() && !line.starts_with(b" ") && !kmsg::is_record(line),
+            Format::JournalJson => saved.is_none() && !journal::is_object(line),
+            // A message's next lines are indented.
+            Format::Syslog => {
+                let is_between = line[0].is_ascii_whitespace() || line.starts_with(b"-- ");
+                saved.is_none_or(|saved| !saved.is_shaped) && !is_between
+            }
+            // A line without a prefix is one as well, unless it has that of another form.
+            Format::Dmesg | Format::Auto => {
+                let has_time = |saved: &Saved<'_>| saved.time.is_some() || saved.since_boot.is_some();
+                !saved.is_some_and(has_time) && recognise(line).is_some_and(|form| form != Format::Dmesg)
+            }
         }
     }
 }

@@ -28,7 +28,7 @@ const UNITS: [(&str, &str); 9] = [
 
 /// The record in `line`. A line of another shape may still be of a log file that a rule reads.
 pub(super) fn read<'a>(line: &'a [u8], options: &ReplayOptions) -> Saved<'a> {
-    let unshaped = || Saved { kernel: false, known: Known::Only(&[]), ..Saved::kernel(line, line) };
+    let unshaped = || Saved { kernel: false, known: Known::Only(&[]), is_shaped: false, ..Saved::kernel(line, line) };
     shaped(line, options).unwrap_or_else(unshaped)
 }
 

@@ -2,6 +2,7 @@
 
 mod property;
 mod quiet;
+mod unread;
 
 use std::io::Read;
 

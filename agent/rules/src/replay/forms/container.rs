@@ -20,13 +20,19 @@ pub(super) fn of(line: &[u8]) -> Option<Box<dyn Rewrite>> {
 #[derive(Default)]
 struct Docker {
     begun: Parts,
+    missed: bool,
 }
 
 impl Rewrite for Docker {
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
-        let Ok(entry) = serde_json::from_slice::<Value>(line) else { return };
-        let Some(text) = entry.get("log").and_then(Value::as_str) else { return };
-        self.begun.add(text.strip_suffix('\n').unwrap_or(text).as_bytes(), text.ends_with('\n'), out);
+        let text = log_of(line);
+        self.missed = text.is_none() && !line.is_empty();
+        let Some(text) = text else { return };
+        self.begun.add(text.strip_suffix('\n').unwrap_or(&text).as_bytes(), text.ends_with('\n'), out);
+    }
+
+    fn missed(&self) -> bool {
+        self.missed
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
@@ -34,16 +40,31 @@ impl Rewrite for Docker {
     }
 }
 
+fn log_of(line: &[u8]) -> Option<String> {
+    let mut entry: Value = serde_json::from_slice(line).ok()?;
+    match entry.get_mut("log")?.take() {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}
+
 /// `2026-11-21T02:31:05.123456789Z stderr F text`.
 #[derive(Default)]
 struct Cri {
     begun: Parts,
+    missed: bool,
 }
 
 impl Rewrite for Cri {
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
-        let Some((is_whole, text)) = cri(line) else { return };
+        let parsed = cri(line);
+        self.missed = parsed.is_none() && !line.is_empty();
+        let Some((is_whole, text)) = parsed else { return };
         self.begun.add(text, is_whole, out);
+    }
+
+    fn missed(&self) -> bool {
+        self.missed
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {

@@ -1,6 +1,6 @@
 //! `dmesg --json`: an object over several lines for each message, which becomes a line as `dmesg` prints it.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::lines::Rewrite;
 
@@ -15,15 +15,14 @@ pub(super) struct DmesgJson {
     priority: String,
     facility: String,
     time: String,
+    missed: bool,
 }
 
 impl Rewrite for DmesgJson {
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
-        let member = line.trim_ascii();
-        let member = member.strip_suffix(b",").unwrap_or(member);
-        let object = [b"{", member, b"}"].concat();
-        let Ok(Value::Object(object)) = serde_json::from_slice(&object) else { return };
-        let Some((name, value)) = object.into_iter().next() else { return };
+        let member = member(line);
+        self.missed = member.is_none() && !is_structure(line);
+        let Some((name, value)) = member else { return };
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         match &*name {
             "pri" => self.priority = text,
@@ -37,12 +36,30 @@ impl Rewrite for DmesgJson {
             _ => {}
         }
     }
+
+    fn missed(&self) -> bool {
+        self.missed
+    }
+}
+
+/// Name and value of a line that is one member of an object.
+fn member(line: &[u8]) -> Option<(String, Value)> {
+    let member = line.trim_ascii();
+    let member = member.strip_suffix(b",").unwrap_or(member);
+    let object: Map<String, Value> = serde_json::from_slice(&[b"{", member, b"}"].concat()).ok()?;
+    object.into_iter().next()
+}
+
+/// Brackets and commas, or the line that opens the list.
+fn is_structure(line: &[u8]) -> bool {
+    let is_bracket = |byte: &u8| byte.is_ascii_whitespace() || b"{}[],".contains(byte);
+    line.iter().all(is_bracket) || line.trim_ascii_start().starts_with(b"\"dmesg\":")
 }
 
 impl DmesgJson {
     /// As `dmesg -r` and `dmesg -x` write it.
     fn prefix(&self) -> String {
-        let Self { priority, facility, time } = self;
+        let Self { priority, facility, time, .. } = self;
         let level = match (&**facility, priority.parse::<u32>()) {
             ("", Ok(number)) => format!("<{number}>"),
             ("", Err(_)) => String::new(),

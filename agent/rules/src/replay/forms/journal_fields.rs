@@ -50,6 +50,7 @@ impl Entry {
 struct Export {
     entry: Entry,
     binary: Option<Binary>,
+    missed: bool,
 }
 
 /// A value that has begun. Of one that is too long no more is stored than shows its length.
@@ -83,6 +84,7 @@ impl Rewrite for Export {
     }
 
     fn line(&mut self, line: &[u8], _out: &mut Vec<u8>) {
+        self.missed = false;
         if let Some(mut binary) = self.binary.take() {
             binary.add(line);
             match binary.value() {
@@ -97,7 +99,13 @@ impl Rewrite for Export {
         } else if !line.is_empty() && line.iter().all(|byte| matches!(byte, b'A'..=b'Z' | b'0'..=b'9' | b'_')) {
             let name = String::from_utf8_lossy(line).into_owned();
             self.binary = Some(Binary { name, stored: Vec::new(), seen: 0 });
+        } else {
+            self.missed = !line.is_empty();
         }
+    }
+
+    fn missed(&self) -> bool {
+        self.missed
     }
 
     fn is_raw(&self) -> bool {

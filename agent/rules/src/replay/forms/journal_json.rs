@@ -39,8 +39,10 @@ impl Rewrite for Pretty {
         let room = LINE_LIMIT_BYTES.saturating_sub(self.entry.len());
         self.entry.extend_from_slice(&line[..line.len().min(room)]);
         if line.starts_with(b"}") {
-            if let Ok(entry) = serde_json::from_slice::<Value>(&self.entry) {
-                out.extend_from_slice(entry.to_string().as_bytes());
+            match serde_json::from_slice::<Value>(&self.entry) {
+                Ok(entry) => out.extend_from_slice(entry.to_string().as_bytes()),
+                // The reader of entries does not understand it either, and notes it.
+                Err(_) => out.extend_from_slice(&self.entry),
             }
             self.entry.clear();
         }

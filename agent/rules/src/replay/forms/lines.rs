@@ -2,6 +2,8 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
+use crate::replay::unread::UnreadLines;
+
 /// A longer line is cut here, as the replay cuts it.
 pub(super) const LINE_LIMIT_BYTES: usize = 2 << 20;
 
@@ -17,6 +19,11 @@ pub(super) trait Rewrite {
 
     /// Adds what `line` holds; nothing, if it is but a part of a record.
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>);
+
+    /// Whether the last line was neither a record of this form nor a part of one.
+    fn missed(&self) -> bool {
+        false
+    }
 
     /// Whether the next line is part of a value of any bytes, where a carriage return is one of them.
     fn is_raw(&self) -> bool {
@@ -44,10 +51,13 @@ pub(super) struct Lines<R> {
     /// The newline of the line before is held back: more may be added to that line.
     held_newline: bool,
     ended: bool,
+    /// Of the line that was read last.
+    number: u64,
+    unread: UnreadLines,
 }
 
 impl<R: Read> Lines<R> {
-    pub(super) fn new(input: R, rewrite: Box<dyn Rewrite>) -> Self {
+    pub(super) fn new(input: R, rewrite: Box<dyn Rewrite>, unread: UnreadLines) -> Self {
         let (line, out) = (Vec::new(), Vec::new());
         Self {
             input: BufReader::with_capacity(1 << 16, input),
@@ -57,6 +67,8 @@ impl<R: Read> Lines<R> {
             given: 0,
             held_newline: false,
             ended: false,
+            number: 0,
+            unread,
         }
     }
 
@@ -86,6 +98,10 @@ impl<R: Read> Lines<R> {
             self.out.push(b'\n');
         }
         self.rewrite.line(line, &mut self.out);
+        self.number += 1;
+        if self.rewrite.missed() {
+            self.unread.note(self.number, line);
+        }
         if skipped > 0 {
             self.rewrite.skipped(skipped);
         }
