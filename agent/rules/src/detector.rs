@@ -18,7 +18,7 @@ pub(crate) use fields::Known;
 use self::{counting::Counter, ring::Ring, start::Start};
 use crate::{
     Diagnostic,
-    matcher::{Haystack, Matcher, Past, Role, Selected, SlowPattern},
+    matcher::{Found, Haystack, Matcher, Past, Role, Selected, SlowPattern},
     rule::{Rule, RuleSet},
 };
 
@@ -129,7 +129,7 @@ impl Detector {
         match pattern.role {
             Role::Match if rule.decoder.is_some() => self.decode(rule, slot, &found, judged, out),
             Role::Match => {
-                let counted = self.count(index, &found.subject_text(), judged.record);
+                let counted = self.count(index, &found, judged.record);
                 // Another rule of the same reason may look further back.
                 if !self.is_history(rule, rule.condition.as_ref(), judged.record) {
                     self.claimed.add(slot);
@@ -156,11 +156,12 @@ impl Detector {
     }
 
     /// The count after one more match: `None` while it is too small.
-    fn count(&mut self, index: usize, subject: &Option<String>, record: &Record<'_>) -> Option<counting::Reached> {
+    fn count(&mut self, index: usize, found: &Found, record: &Record<'_>) -> Option<counting::Reached> {
         let rule = &self.set.rules[index];
         match &rule.counting {
             Some(counting) if !record.test => {
-                self.counters.entry(index).or_default().add(counting, rule.condition.is_some(), subject, record)
+                let counter = self.counters.entry(index).or_default();
+                counter.add(counting, rule.condition.is_some(), &found.subject_text(), record)
             }
             _ => Some(counting::Reached::ONCE),
         }

@@ -5,6 +5,7 @@ mod compile;
 mod frequency;
 mod haystack;
 mod literal;
+mod opening;
 mod pattern;
 mod scan;
 mod selected;

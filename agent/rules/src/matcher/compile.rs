@@ -1,21 +1,27 @@
 //! A rule's pattern becomes a regex at its first hit.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 
-use regex::bytes::Regex;
+use regex::bytes::{CaptureLocations, Regex};
 
 use crate::pattern;
 
 /// A regex that costs nothing until it is first asked for.
 pub(super) struct LazyRegex {
     source: String,
-    regex: OnceCell<Option<Regex>>,
+    compiled: OnceCell<Option<Compiled>>,
+}
+
+/// A regex, and room for what its groups match, so that a match asks for no memory.
+pub(super) struct Compiled {
+    pub(super) regex: Regex,
+    pub(super) places: RefCell<CaptureLocations>,
 }
 
 impl LazyRegex {
     /// Stores `source`, which [`pattern::compiled`] has found good.
     pub(super) fn new(source: String) -> Self {
-        Self { source, regex: OnceCell::new() }
+        Self { source, compiled: OnceCell::new() }
     }
 
     pub(super) fn source(&self) -> &str {
@@ -23,8 +29,13 @@ impl LazyRegex {
     }
 
     /// `None` cannot happen to a source that was found good; it then matches nothing.
-    pub(super) fn get(&self) -> Option<&Regex> {
-        self.regex.get_or_init(|| pattern::build(&self.source).ok()).as_ref()
+    pub(super) fn get(&self) -> Option<&Compiled> {
+        let compile = || {
+            let regex = pattern::build(&self.source).ok()?;
+            let places = RefCell::new(regex.capture_locations());
+            Some(Compiled { regex, places })
+        };
+        self.compiled.get_or_init(compile).as_ref()
     }
 }
 

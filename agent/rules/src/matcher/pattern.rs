@@ -4,9 +4,10 @@ use regex::bytes::{Captures, Regex};
 use regex_syntax::hir::{Hir, HirKind, Look};
 
 use super::{
-    compile::LazyRegex,
+    compile::{Compiled, LazyRegex},
     haystack::{Blanks, Haystack},
     literal::{self, Required, Scope},
+    opening::Opening,
 };
 use crate::{
     pattern,
@@ -36,6 +37,7 @@ pub(crate) struct Pattern {
     format: Format,
     blanks: Blanks,
     starts_anchored: bool,
+    opening: Opening,
     /// The groups that name its subject.
     subject: Option<usize>,
     pid: Option<usize>,
@@ -56,7 +58,12 @@ pub(crate) struct Found {
 
 impl Pattern {
     /// Checks `written` and finds by which windows a record is selected for it; nothing: every record has to be tried.
-    pub(super) fn new(rule: &Rule, index: usize, role: Role, written: &str) -> Result<(Self, Option<Required>), String> {
+    pub(super) fn new(
+        rule: &Rule,
+        index: usize,
+        role: Role,
+        written: &str,
+    ) -> Result<(Self, Option<Required>), String> {
         let (source, hir) = pattern::compiled(rule.format, written)?;
         let multi_line = rule.lines > 1 && literal::can_match_newline(&hir);
         let required = literal::required(&hir, if multi_line { Scope::LastLine } else { Scope::Match });
@@ -68,6 +75,7 @@ impl Pattern {
             format: rule.format,
             blanks: rule.format.into(),
             starts_anchored: looks_at_start(&hir),
+            opening: Opening::of(&hir),
             subject: group(&hir, "subject"),
             pid: group(&hir, "pid"),
             pod: group(&hir, "pod"),
@@ -83,10 +91,11 @@ impl Pattern {
 
     /// Searches the newest record, and those before it if the pattern may span several.
     pub(crate) fn find(&self, haystack: &Haystack<'_>) -> Option<Found> {
-        let regex = self.regex.get()?;
         if self.depth == 1 {
-            return self.find_in_one(regex, haystack.newest(self.blanks));
+            let text = haystack.newest(self.blanks);
+            return if self.opening.admits(text) { self.find_in_one(self.regex.get()?, text) } else { None };
         }
+        let regex = &self.regex.get()?.regex;
         let joined = haystack.joined(self.blanks);
         let records = self.depth.min(joined.starts.len());
         let find = |records| self.find_in_last(regex, &joined.bytes, &joined.starts[joined.starts.len() - records..]);
@@ -98,11 +107,14 @@ impl Pattern {
         }
     }
 
-    fn find_in_one(&self, regex: &Regex, text: &[u8]) -> Option<Found> {
-        if self.subject.or(self.pid).or(self.pod).is_some() {
-            return regex.captures(text).map(|captures| self.found(&captures, 0));
+    fn find_in_one(&self, compiled: &Compiled, text: &[u8]) -> Option<Found> {
+        let Compiled { regex, places } = compiled;
+        if self.subject.or(self.pid).or(self.pod).is_none() {
+            return regex.is_match(text).then_some(Found { subject: None, pid: None, pod: None, back: 0 });
         }
-        regex.is_match(text).then_some(Found { subject: None, pid: None, pod: None, back: 0 })
+        let mut places = places.borrow_mut();
+        regex.captures_read(&mut places, text)?;
+        Some(self.found(|group| places.get(group).map(|(start, end)| &text[start..end]), 0))
     }
 
     /// A match that reaches into the newest of the records that begin at `starts`.
@@ -113,11 +125,11 @@ impl Pattern {
         let captures = regex.captures_iter(&bytes[first..]).find(|captures| reaches(end_of(captures)))?;
         let begin = first + captures.get(0).map_or(0, |whole| whole.start());
         let record = starts.partition_point(|start| *start <= begin) - 1;
-        Some(self.found(&captures, starts.len() - 1 - record))
+        Some(self.found(|group| captures.get(group).map(|capture| capture.as_bytes()), starts.len() - 1 - record))
     }
 
-    fn found(&self, captures: &Captures<'_>, back: usize) -> Found {
-        let text = |group: Option<usize>| captures.get(group?).map(|capture| capture.as_bytes().to_vec());
+    fn found<'t>(&self, captured: impl Fn(usize) -> Option<&'t [u8]>, back: usize) -> Found {
+        let text = |group: Option<usize>| captured(group?).map(<[u8]>::to_vec);
         Found { subject: text(self.subject), pid: text(self.pid), pod: text(self.pod), back }
     }
 }

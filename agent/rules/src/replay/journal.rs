@@ -24,7 +24,7 @@ pub(super) fn read(line: &[u8], any_facility: bool) -> Option<Saved<'_>> {
             .and_then(|usec| u64::try_from(usec).ok())
             .map(Duration::from_micros),
         boot_id: text(&entry, "_BOOT_ID").and_then(BootId::parse),
-        fields: fields(&entry),
+        fields: Fields::Read(fields(&entry)),
         ..Saved::kernel(line, bytes(entry.get("MESSAGE")?)?)
     })
 }
@@ -38,7 +38,7 @@ fn text<'a>(entry: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     entry.get(name)?.as_str()
 }
 
-fn fields(entry: &Map<String, Value>) -> Fields {
+fn fields(entry: &Map<String, Value>) -> Vec<(String, Vec<u8>)> {
     let wanted = entry.iter().filter(|(name, _)| *name != "MESSAGE");
     wanted.filter_map(|(name, value)| Some((name.clone(), bytes(value)?))).collect()
 }
@@ -57,6 +57,8 @@ fn bytes(value: &Value) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use nodewell_model::RecordFields;
+
     use super::*;
 
     #[test]
@@ -66,7 +68,7 @@ mod tests {
         let saved = read(line, false).unwrap();
         assert!(saved.kernel && saved.time.map(|time| time.as_second()) == Some(1));
         assert_eq!(&*saved.text, b"Oop\xff");
-        assert!(saved.fields.contains(&("_PID".to_owned(), b"1".to_vec())));
+        assert_eq!(saved.fields.field("_PID").as_deref(), Some(&b"1"[..]));
     }
 
     #[test]

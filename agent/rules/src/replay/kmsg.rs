@@ -17,7 +17,7 @@ pub(super) fn read<'a>(line: &'a [u8], after: &'a [u8], any_facility: bool) -> O
     Some(Saved {
         sequence: Some(sequence),
         since_boot: Some(Duration::from_micros(usec)),
-        fields: fields(after),
+        fields: Fields::Behind(after),
         ..Saved::kernel(line, unescape(text))
     })
 }
@@ -42,19 +42,11 @@ fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() { None } else { digits.iter().try_fold(0, add) }
 }
 
-fn fields(after: &[u8]) -> Fields {
-    // Nearly every record has none; the line that follows is not looked through to know it.
-    if !after.starts_with(b"\n ") {
-        return Fields::new();
-    }
+/// The field `name` in the lines behind a record; `after` begins at its newline.
+pub(super) fn field<'a>(after: &'a [u8], name: &str) -> Option<Cow<'a, [u8]>> {
     let lines = after.split(|byte| *byte == b'\n').skip(1).map_while(|line| line.strip_prefix(b" "));
-    lines.take(FIELDS_LIMIT).filter_map(field).collect()
-}
-
-fn field(line: &[u8]) -> Option<(String, Vec<u8>)> {
-    let equals = memchr::memchr(b'=', line)?;
-    let name = std::str::from_utf8(&line[..equals]).ok()?;
-    Some((name.to_owned(), unescape(&line[equals + 1..]).into_owned()))
+    let value = |line: &'a [u8]| line.strip_prefix(name.as_bytes())?.strip_prefix(b"=");
+    lines.take(FIELDS_LIMIT).find_map(value).map(unescape)
 }
 
 /// Undoes `\xNN`, by which the kernel writes what is not printable.
@@ -85,6 +77,8 @@ fn escaped(rest: &[u8]) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
+    use nodewell_model::RecordFields;
+
     use super::*;
 
     #[test]
@@ -93,8 +87,14 @@ mod tests {
         let saved = read(b"3,17,2500000,-,caller=T1;a\\x0ab\\xzz\\", after, false).unwrap();
         assert_eq!((saved.sequence, saved.since_boot), (Some(17), Some(Duration::from_micros(2_500_000))));
         assert_eq!(&*saved.text, b"a\nb\\xzz\\");
-        let pair = |name: &str, value: &[u8]| (name.to_owned(), value.to_vec());
-        assert_eq!(saved.fields, [pair("SUBSYSTEM", b"pci"), pair("DEVICE", b"+pci:0000:00")]);
+        let field = |name: &str| saved.fields.field(name).map(Cow::into_owned);
+        assert_eq!(field("SUBSYSTEM").as_deref(), Some(&b"pci"[..]));
+        assert_eq!(field("DEVICE").as_deref(), Some(&b"+pci:0000:00"[..]));
+        assert_eq!(
+            [field("X"), field("DEV"), field("")],
+            [None, None, None],
+            "of the next record, a part of a name, no name"
+        );
     }
 
     #[test]

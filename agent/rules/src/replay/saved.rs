@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::VecDeque, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_model::BootId;
+use nodewell_model::{BootId, RecordFields};
 
 use super::{Format, ReplayOptions, dmesg, format::recognise, journal, kmsg, syslog};
 use crate::detector::Known;
@@ -12,7 +12,20 @@ use crate::detector::Known;
 const BOOTS: usize = 1024;
 
 /// Field names and values.
-pub(super) type Fields = Vec<(String, Vec<u8>)>;
+pub(super) enum Fields<'a> {
+    Read(Vec<(String, Vec<u8>)>),
+    /// What follows a raw record: most are looked at by no rule that asks for a field.
+    Behind(&'a [u8]),
+}
+
+impl RecordFields for Fields<'_> {
+    fn field(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        match self {
+            Self::Read(fields) => fields.field(name),
+            Self::Behind(after) => kmsg::field(after, name),
+        }
+    }
+}
 
 /// The content of a line.
 pub(super) struct Saved<'a> {
@@ -24,7 +37,7 @@ pub(super) struct Saved<'a> {
     pub(super) since_boot: Option<Duration>,
     pub(super) sequence: Option<u64>,
     pub(super) boot_id: Option<BootId>,
-    pub(super) fields: Fields,
+    pub(super) fields: Fields<'a>,
     pub(super) known: Known<'static>,
     /// The line is as its format has them.
     pub(super) is_shaped: bool,
@@ -41,7 +54,7 @@ impl<'a> Saved<'a> {
             since_boot: None,
             sequence: None,
             boot_id: None,
-            fields: Vec::new(),
+            fields: Fields::Read(Vec::new()),
             known: Known::Everything,
             is_shaped: true,
         }

@@ -52,7 +52,7 @@ fn shaped<'a>(line: &'a [u8], options: &ReplayOptions) -> Option<Saved<'a>> {
         kernel,
         time,
         since_boot: own.or(since_boot),
-        fields: fields(tag, text, kernel),
+        fields: Fields::Read(fields(tag, text, kernel)),
         known,
         ..Saved::kernel(line, text)
     })
@@ -120,7 +120,7 @@ fn without_fraction(rest: &[u8]) -> &[u8] {
     end.map_or(rest, |end| &digits[end..])
 }
 
-fn fields(tag: &str, text: &[u8], kernel: bool) -> Fields {
+fn fields(tag: &str, text: &[u8], kernel: bool) -> Vec<(String, Vec<u8>)> {
     let (program, pid) = tag.split_once('[').map_or((tag, None), |(name, rest)| (name, rest.strip_suffix(']')));
     let mut fields = vec![("SYSLOG_IDENTIFIER".to_owned(), program.as_bytes().to_vec())];
     for name in ["_PID", "SYSLOG_PID"] {
