@@ -9,10 +9,10 @@ DEB_PROFILE ?= release
 export CARGO_INCREMENTAL ?= 0
 # Every quick build selects the whole workspace, and some of its targets: so cargo sees one set of features, and what one
 # command has compiled no other compiles again. Packages and benches are built of their own crates' features alone.
-PROGRAMS := --workspace --bin nodewelld --bin nodewell-checks --bin nodewell --bin nodewell-controller
-PACKAGES := --package nodewell-agent --package nodewell-controller --bins
+PROGRAMS := --workspace --bin nodewelld --bin nodewell-checks --bin nodewell --bin nodewell-controller --bin kubectl-nodewell
+PACKAGES := --package nodewell-agent --package nodewell-controller --package nodewell-kubectl --bins
 
-.PHONY: help run build test lint unit whole cluster soak vm e2e scale field fuzz mutants bench deps deb rpm packages
+.PHONY: help run build test lint unit whole cluster soak vm e2e scale field fuzz mutants bench deps deb rpm packages kubectl
 
 help: ## list what make can do
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -122,6 +122,9 @@ rpm: toolchain ## the same as rpm packages
 packages: toolchain ## both, for glibc 2.28 and later, x86-64 and arm64, looked over by lintian and rpmlint
 	@packaging/dist
 	@packaging/lint/check
+
+kubectl: toolchain ## kubectl-nodewell as one static program, x86-64 and arm64, with krew's manifest, in target/packages
+	@packaging/kubectl/archive
 
 # Debian packages that the tests use; without root, or on another system, what needs them is skipped by name.
 DEBIAN_PACKAGES := systemd systemd-journal-remote systemd-container mmdebstrap python3-venv \

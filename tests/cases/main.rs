@@ -57,6 +57,7 @@ mod killed_for_memory;
 mod kmsg_blind;
 mod kmsg_line_turns_condition;
 mod kmsg_overrun;
+mod kubectl_plugin;
 mod kubelet_events;
 mod lease;
 mod limits;
@@ -140,6 +141,7 @@ fn main() -> std::process::ExitCode {
         apiserver_restored::list,
         certificate_rotates::list,
         in_the_cluster::list,
+        kubectl_plugin::list,
         kubelet_events::list,
         lease::list,
         api_events::list,

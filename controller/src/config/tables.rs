@@ -124,7 +124,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             dry_run: true,
-            namespace: "nodewell".to_owned(),
+            namespace: nodewell_remediation::api::NAMESPACE.to_owned(),
             kubeconfig: None,
             node_name: None,
             metrics_listen: MetricsListen::default(),
