@@ -84,7 +84,8 @@ fn booted_again(machine: Machine, disk: &Disk, debian: Release) -> Machine {
 }
 
 fn unmerged(machine: &Machine) {
-    machine.sh(&format!("systemctl stop {AGENT} && rm -r /var/lib/extensions/nodewell && systemd-sysext refresh 2>&1"));
+    // A folder has to be out of use before it goes.
+    machine.sh(&format!("systemctl stop {AGENT} && systemd-sysext unmerge 2>&1 && rm -r /var/lib/extensions/nodewell"));
     machine.sh("systemctl daemon-reload && systemctl stop nodewell-sysext.service");
     machine.sh("test ! -e /usr/bin/nodewelld && test ! -e /usr/lib/systemd/system/nodewell.service");
     let left = machine.sh(
