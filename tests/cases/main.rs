@@ -84,6 +84,10 @@ mod plugin_stock;
 mod reboot_is_judged;
 mod reboot_on_systemd;
 mod recovery;
+mod release_apt;
+mod release_dnf;
+mod release_sysext;
+mod release_tarball;
 mod repair_on_systemd;
 mod report_api;
 mod report_cli;
@@ -132,6 +136,9 @@ fn main() -> std::process::ExitCode {
         controller_storage::list,
         container_runtime_restarts::list,
         reboot_on_systemd::list,
+        release_sysext::list,
+        release_dnf::list,
+        release_apt::list,
         repair_on_systemd::list,
         events_10000::list,
         api_faults::list,
@@ -218,6 +225,7 @@ fn main() -> std::process::ExitCode {
         state_lost::list,
         state_read_only::list,
         package_scripts::list,
+        release_tarball::list,
         unit_users::list,
         withdraw::list,
         bad_config::list,

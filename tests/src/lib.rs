@@ -36,6 +36,7 @@ pub mod plugins;
 pub mod process;
 pub mod prometheus;
 pub mod real;
+pub mod release;
 pub mod root_disk;
 pub mod runtime;
 pub mod stand_in;
