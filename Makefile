@@ -48,8 +48,8 @@ words:
 	@packaging/lint/words
 	@packaging/lint/examples
 	@packaging/lint/files
-	@if command -v python3 >/dev/null; then packaging/lint/cluster; \
-	  else echo "SKIP packaging/lint/cluster: needs python3" >&2; fi
+	@if command -v python3 >/dev/null; then packaging/lint/cluster && packaging/lint/ansible; \
+	  else echo "SKIP packaging/lint/cluster packaging/lint/ansible: need python3" >&2; fi
 	@packaging/lint/changelog
 	@packaging/lint/alerts
 	@packaging/lint/fuzz

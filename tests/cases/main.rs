@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod alerts;
+mod ansible_rollout;
 mod api_conditions;
 mod api_double;
 mod api_down;
@@ -122,6 +123,7 @@ fn main() -> std::process::ExitCode {
     // The slowest first: the short ones fill the gaps.
     let behaviours = [
         booted_service::list,
+        ansible_rollout::list,
         alerts::list,
         controller_fences::list,
         controller_hosts::list,

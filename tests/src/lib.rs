@@ -5,6 +5,7 @@
 
 pub mod agent;
 pub mod alertmanager;
+pub mod ansible;
 pub mod boots;
 pub mod cgroup;
 pub mod check_process;

@@ -22,6 +22,9 @@ pub struct RuleSet {
     /// What decoders go by, with an operator's overrides; `None`: the shipped tables, which are not read before the
     /// first line that needs them.
     pub tables: Option<Arc<Tables>>,
+    /// `sha256:…` over the names and bytes of all files that were read for it, in their order. Where they lie does not
+    /// count: the built-in copy of the rules is what the packages install.
+    pub hash: String,
 }
 
 impl RuleSet {

@@ -6,6 +6,7 @@
 mod diagnostic;
 pub mod duration;
 pub mod files;
+mod fingerprint;
 mod key;
 pub mod kind;
 pub mod nearest;
@@ -16,6 +17,7 @@ mod table;
 pub use toml::de::DeTable;
 
 pub use diagnostic::{Diagnostic, Location, Note};
+pub use fingerprint::Fingerprint;
 pub use key::Key;
 pub use kind::Kind;
 pub use report::{Report, Set};

@@ -12,6 +12,8 @@ use nodewell_settings::{Location, Report, TableAt};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     pub to: Grantee,
+    /// The same as the file has it: a user by name, where it does.
+    pub written: String,
     pub conditions: Types,
     /// Only these, in conditions that are True and in events; `None` for all.
     pub reasons: Option<Vec<Name>>,

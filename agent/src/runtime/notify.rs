@@ -172,7 +172,8 @@ mod tests {
             ApiserverView { state, last_success: None, message: "connection refused".to_owned(), undelivered };
         let conditions = conditions.into_iter().map(Into::into).collect();
         let (daemons, refused, mutes, hardware) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        summary(&NodeView { node: "n".to_owned(), conditions, daemons, refused, apiserver, hardware, mutes })
+        let (node, configuration) = ("n".to_owned(), None);
+        summary(&NodeView { node, conditions, daemons, refused, apiserver, hardware, mutes, configuration })
     }
 
     #[test]

@@ -40,6 +40,7 @@ impl Grants {
     pub fn new(config: &[Grant]) -> Self {
         let check_processes = check_process_units::UNITS.iter().map(|unit| Grant {
             to: Grantee::Unit((*unit).to_owned()),
+            written: String::new(),
             conditions: Types::All,
             reasons: None,
             events: true,

@@ -31,7 +31,8 @@ pub(super) fn read(table: TableAt<'_>, report: &mut Report<'_>) -> Option<Grant>
     let at = report.location(table.at);
     // Everything is read before anything is judged, so that all errors are reported at once.
     let to = to.filter(|_| report.count() == before)?;
-    Some(Grant { to, conditions, reasons, events, clear, interval, burst, on_stale, at })
+    let written = written(section, &to);
+    Some(Grant { to, written, conditions, reasons, events, clear, interval, burst, on_stale, at })
 }
 
 fn gives_nothing(section: Section<'_>) -> bool {
@@ -55,6 +56,12 @@ fn grantee(section: Section<'_>, report: &mut Report<'_>) -> Option<Grantee> {
             None
         }
     }
+}
+
+/// As the file has it; a number as such has no other form.
+fn written(section: Section<'_>, to: &Grantee) -> String {
+    let text = |key: &str| Some(format!("{key} {}", section.value(key)?.get_ref().as_str()?));
+    WHO.into_iter().find_map(text).unwrap_or_else(|| format!("{to:?}"))
 }
 
 fn unit(section: Section<'_>, report: &mut Report<'_>) -> Option<Grantee> {

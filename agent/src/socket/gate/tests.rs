@@ -15,6 +15,7 @@ fn gate(grants: &[Grant]) -> (Gate, watch::Sender<Arc<Grants>>) {
 fn raid_grant() -> Grant {
     Grant {
         to: Grantee::Unit("raid-monitor.service".to_owned()),
+        written: String::new(),
         conditions: Types::Only(vec![Name::fixed("RaidProblem")]),
         reasons: None,
         events: false,

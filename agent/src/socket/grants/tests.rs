@@ -9,6 +9,7 @@ fn name(word: &str) -> Name {
 fn grant(to: Grantee, conditions: &[&str]) -> Grant {
     Grant {
         to,
+        written: String::new(),
         conditions: Types::Only(conditions.iter().map(|word| name(word)).collect()),
         reasons: None,
         events: false,
