@@ -8,7 +8,6 @@ mod cgroups;
 mod files;
 pub mod judge;
 mod kernel;
-mod owner;
 pub mod reading;
 mod reboot;
 mod scan;

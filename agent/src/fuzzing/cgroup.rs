@@ -1,10 +1,7 @@
 //! `/proc/PID/cgroup` of peers and of whatever uses a GPU: its deeper names are chosen by the process, and by users of
 //! a container runtime.
 
-use crate::{
-    detectors::cgroup::is_plumbing,
-    socket::{CgroupOwner, Home, cgroup_owner as owner},
-};
+use nodewell_checks::cgroup::{CgroupOwner, Cgroups, Home};
 
 /// A service that may make cgroups below its own.
 const UNIT: &str = "postgresql.service";
@@ -31,10 +28,14 @@ pub fn cgroup(input: &[u8]) {
     assert!(!matches!(beside, CgroupOwner::Container(_)) || own.contains(".."), "{beside:?} is the agent's own");
 }
 
+fn owner(text: &str, home: &Home) -> CgroupOwner {
+    Cgroups::parse(text).owner(home)
+}
+
 fn below_a_unit(names: &str, home: &Home) {
     let names = names.split('\n').next().unwrap_or_default();
     let text = format!("0::/system.slice/{UNIT}/{names}\n");
-    assert!(!is_plumbing(&text), "{text:?}");
+    assert!(!Cgroups::parse(&text).is_node_plumbing(), "{text:?}");
     match owner(&text, home) {
         CgroupOwner::Unit(unit) => assert_eq!(&*unit, UNIT),
         CgroupOwner::Host => assert_ne!(*home, Home::default(), "{text:?} is in a unit"),

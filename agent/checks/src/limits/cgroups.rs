@@ -7,10 +7,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::probe::{ReadError, Roots, attribute};
+use crate::{
+    cgroup::pod_uid,
+    probe::{ReadError, Roots, attribute},
+};
 
 use super::{
-    kernel, owner,
+    kernel,
     reading::{CgroupsReading, Level, Pod},
 };
 
@@ -72,11 +75,11 @@ fn tasks(cgroup: &Path) -> Result<Option<Level>, ReadError> {
 /// The pods in `folder` and in its folders for the classes of service.
 fn read_pods(folder: &Path, pods: &mut BTreeMap<String, Pod>) -> Result<(), ReadError> {
     for (name, path) in folders(folder)? {
-        if let Some(uid) = owner::pod_uid(&name) {
+        if let Some(uid) = pod_uid(&name) {
             pod(uid, &path, pods)?;
         } else if ["burstable", "besteffort"].iter().any(|class| name.trim_end_matches(".slice").ends_with(class)) {
             for (name, path) in folders(&path)? {
-                if let Some(uid) = owner::pod_uid(&name) {
+                if let Some(uid) = pod_uid(&name) {
                     pod(uid, &path, pods)?;
                 }
             }

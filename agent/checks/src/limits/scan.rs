@@ -9,12 +9,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::probe::{ReadError, attribute};
+use crate::{
+    cgroup::Cgroups,
+    probe::{ReadError, attribute},
+};
 use nix::time::{ClockId, clock_gettime};
 use nodewell_model::text;
 
 use super::{
-    kernel, owner,
+    kernel,
     reading::{Blocked, Daemon, Owner, Process, Scan, TasksReading, Zombie},
     stat::{self, Stat},
 };
@@ -242,7 +245,9 @@ fn descriptors(folder: &Path) -> Option<u64> {
 }
 
 fn owner_of(process: &Path) -> Option<Owner> {
-    owner::of_process(&attribute::text(&process.join("cgroup")).ok()??)
+    let text = attribute::text(&process.join("cgroup")).ok()??;
+    let cgroups = Cgroups::parse(&text);
+    cgroups.pod_uid().map(Owner::Pod).or_else(|| cgroups.service().map(Owner::Unit))
 }
 
 /// `None` if there is nothing to read.

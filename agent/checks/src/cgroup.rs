@@ -1,13 +1,62 @@
-//! Where a process lives: the text of `/proc/PID/cgroup` (cgroups(7)) as a unit of the host, a container or neither. Pure.
+//! Whose process is this: the text of `/proc/PID/cgroup` (cgroups(7)), because any process can choose its own name. Pure;
+//! for all who ask: who may report, whether it is the node's own plumbing, which pod or service it belongs to.
 //!
 //! The first component below the slices is the systemd unit. Deeper ones are the unit's own to name, so they never
 //! count; a container anywhere on the way counts, because runtimes put containers below units, too.
 
-use super::container;
+mod container;
+mod plumbing;
+mod pods;
+
+pub(crate) use pods::pod_uid;
+
+use pods::Owner;
+
+/// The cgroups of one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cgroups<'a>(&'a str);
+
+impl<'a> Cgroups<'a> {
+    /// `text` is that of the file.
+    #[must_use]
+    pub fn parse(text: &'a str) -> Self {
+        Self(text)
+    }
+
+    /// Where the process lives, seen from `home`.
+    #[must_use]
+    pub fn owner(&self, home: &Home) -> CgroupOwner {
+        owner(self.0, home)
+    }
+
+    /// Whether the process belongs to the node's own plumbing.
+    #[must_use]
+    pub fn is_node_plumbing(&self) -> bool {
+        plumbing::is_plumbing(self.0)
+    }
+
+    /// The uid of the pod that it belongs to.
+    #[must_use]
+    pub fn pod_uid(&self) -> Option<String> {
+        match pods::of_process(self.0)? {
+            Owner::Pod(uid) => Some(uid),
+            Owner::Unit(_) => None,
+        }
+    }
+
+    /// The service of the host that it belongs to.
+    #[must_use]
+    pub fn service(&self) -> Option<String> {
+        match pods::of_process(self.0)? {
+            Owner::Unit(unit) => Some(unit),
+            Owner::Pod(_) => None,
+        }
+    }
+}
 
 /// Where a process lives, as far as its cgroups show.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum CgroupOwner {
+pub enum CgroupOwner {
     /// On the host itself, in this systemd unit.
     Unit(Box<str>),
     /// On the host, in no unit.
@@ -31,7 +80,7 @@ struct Line<'a> {
 
 /// The container that the agent itself runs in, if any: a process that lives in the same one is at home.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Home {
+pub struct Home {
     /// Hierarchy, and the components down to the container.
     prefixes: Vec<(Box<str>, Vec<Box<str>>)>,
     /// The kernel shows no hierarchy at all, so there is nothing to distinguish peers by.
@@ -40,7 +89,8 @@ pub(crate) struct Home {
 
 impl Home {
     /// From the agent's own `/proc/self/cgroup`.
-    pub(crate) fn of(text: &str) -> Self {
+    #[must_use]
+    pub fn of(text: &str) -> Self {
         let lines = Lines::parse(text).unwrap_or_default().0;
         let prefixes = lines.iter().filter_map(|line| {
             let found = container::find(&line.components)?;
@@ -62,7 +112,7 @@ impl Home {
 }
 
 /// The owner that `text` shows, seen from `home`.
-pub(crate) fn owner(text: &str, home: &Home) -> CgroupOwner {
+fn owner(text: &str, home: &Home) -> CgroupOwner {
     let Some(lines) = Lines::parse(text) else { return CgroupOwner::Unknown("its cgroup cannot be read") };
     if lines.0.is_empty() && !home.bare {
         return CgroupOwner::Unknown("it has no cgroup");
