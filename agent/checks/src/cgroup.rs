@@ -1,58 +1,18 @@
-//! Whose process is this: the text of `/proc/PID/cgroup` (cgroups(7)), because any process can choose its own name. Pure;
-//! for all who ask: who may report, whether it is the node's own plumbing, which pod or service it belongs to.
+//! Whose process is this: the text of `/proc/PID/cgroup` (cgroups(7)), because any process can choose its own name.
+//! Pure; one parser for all who ask: who may report, whether it is the node's own plumbing, which pod or service it
+//! belongs to.
 //!
 //! The first component below the slices is the systemd unit. Deeper ones are the unit's own to name, so they never
-//! count; a container anywhere on the way counts, because runtimes put containers below units, too.
+//! count; a container anywhere on the way counts, because runtimes put containers below units, too. What takes rights
+//! is believed of any line; what gives them only of a text that is wholly as the kernel writes it of a living process.
 
 mod container;
+mod home;
 mod plumbing;
 mod pods;
 
+pub use home::Home;
 pub(crate) use pods::pod_uid;
-
-use pods::Owner;
-
-/// The cgroups of one process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cgroups<'a>(&'a str);
-
-impl<'a> Cgroups<'a> {
-    /// `text` is that of the file.
-    #[must_use]
-    pub fn parse(text: &'a str) -> Self {
-        Self(text)
-    }
-
-    /// Where the process lives, seen from `home`.
-    #[must_use]
-    pub fn owner(&self, home: &Home) -> CgroupOwner {
-        owner(self.0, home)
-    }
-
-    /// Whether the process belongs to the node's own plumbing.
-    #[must_use]
-    pub fn is_node_plumbing(&self) -> bool {
-        plumbing::is_plumbing(self.0)
-    }
-
-    /// The uid of the pod that it belongs to.
-    #[must_use]
-    pub fn pod_uid(&self) -> Option<String> {
-        match pods::of_process(self.0)? {
-            Owner::Pod(uid) => Some(uid),
-            Owner::Unit(_) => None,
-        }
-    }
-
-    /// The service of the host that it belongs to.
-    #[must_use]
-    pub fn service(&self) -> Option<String> {
-        match pods::of_process(self.0)? {
-            Owner::Unit(unit) => Some(unit),
-            Owner::Pod(_) => None,
-        }
-    }
-}
 
 /// Where a process lives, as far as its cgroups show.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,96 +27,130 @@ pub enum CgroupOwner {
     Unknown(&'static str),
 }
 
-/// The text of one process, taken apart.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Lines<'a>(Vec<Line<'a>>);
+/// The cgroups of one process, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cgroups<'a> {
+    lines: Vec<Line<'a>>,
+    /// Something in the text is not as the kernel writes it of a living process: then nothing in it gives a right.
+    is_odd: bool,
+}
 
+/// The cgroup of one hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Line<'a> {
     /// The controllers, which name it: `name=systemd`, `cpu,cpuacct`; nothing for version 2.
     hierarchy: &'a str,
+    path: &'a str,
     components: Vec<&'a str>,
+    /// The kernel marks a cgroup that was removed: no living process is in one.
+    is_deleted: bool,
 }
 
-/// The container that the agent itself runs in, if any: a process that lives in the same one is at home.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Home {
-    /// Hierarchy, and the components down to the container.
-    prefixes: Vec<(Box<str>, Vec<Box<str>>)>,
-    /// The kernel shows no hierarchy at all, so there is nothing to distinguish peers by.
-    bare: bool,
-}
-
-impl Home {
-    /// From the agent's own `/proc/self/cgroup`.
+impl<'a> Cgroups<'a> {
+    /// `text` is that of the file; bytes that are no UTF-8 stand in it as U+FFFD.
     #[must_use]
-    pub fn of(text: &str) -> Self {
-        let lines = Lines::parse(text).unwrap_or_default().0;
-        let prefixes = lines.iter().filter_map(|line| {
-            let found = container::find(&line.components)?;
-            // Where only a group of containers is known, nothing but our own cgroup is surely ours.
-            let end = if found.is_whole { found.last + 1 } else { line.components.len() };
-            Some((line.hierarchy.into(), line.components[..end].iter().map(|&part| part.into()).collect()))
-        });
-        Self { prefixes: prefixes.collect(), bare: text.trim().is_empty() }
-    }
-
-    /// What is left of `line` below the agent's own container.
-    fn below<'l, 'a>(&self, line: &'l Line<'a>) -> &'l [&'a str] {
-        let own = self.prefixes.iter().find(|(hierarchy, _)| **hierarchy == *line.hierarchy);
-        let Some((_, prefix)) = own else { return &line.components };
-        let same = line.components.len() >= prefix.len()
-            && line.components.iter().zip(prefix).all(|(theirs, ours)| **theirs == **ours);
-        if same { &line.components[prefix.len()..] } else { &line.components }
-    }
-}
-
-/// The owner that `text` shows, seen from `home`.
-fn owner(text: &str, home: &Home) -> CgroupOwner {
-    let Some(lines) = Lines::parse(text) else { return CgroupOwner::Unknown("its cgroup cannot be read") };
-    if lines.0.is_empty() && !home.bare {
-        return CgroupOwner::Unknown("it has no cgroup");
-    }
-    let below: Vec<(&Line<'_>, &[&str])> = lines.0.iter().map(|line| (line, home.below(line))).collect();
-    if let Some(name) = below.iter().find_map(|(_, components)| foreign(components)) {
-        return CgroupOwner::Container(name);
-    }
-    let systemd = below.iter().filter(|(line, _)| line.is_systemds());
-    let mut units: Vec<&str> = systemd.filter_map(|(_, components)| unit(components)).collect();
-    units.dedup();
-    match units.as_slice() {
-        [] => CgroupOwner::Host,
-        [unit] => CgroupOwner::Unit((*unit).into()),
-        _ => CgroupOwner::Unknown("its cgroups name two units"),
-    }
-}
-
-impl<'a> Lines<'a> {
-    /// `None` if anything is not as the kernel writes it: then nothing in it is believed.
-    fn parse(text: &'a str) -> Option<Self> {
-        let mut lines: Vec<Line<'a>> = Vec::new();
+    pub fn parse(text: &'a str) -> Self {
+        let mut cgroups = Self { lines: Vec::new(), is_odd: false };
         // Not `lines()`, which would take a carriage return from a name's end.
-        for line in text.split_terminator('\n') {
-            let line = Line::parse(line)?;
-            if lines.iter().any(|known| known.hierarchy == line.hierarchy) {
-                return None;
-            }
-            lines.push(line);
+        text.split_terminator('\n').for_each(|line| cgroups.take(line));
+        cgroups
+    }
+
+    fn take(&mut self, line: &'a str) {
+        // Two names would be one.
+        self.is_odd |= line.contains(char::REPLACEMENT_CHARACTER);
+        let Some(line) = Line::parse(line) else {
+            self.is_odd = true;
+            return;
+        };
+        let is_known = self.lines.iter().any(|known| known.hierarchy == line.hierarchy);
+        self.is_odd |= is_known || line.is_deleted;
+        self.lines.push(line);
+    }
+
+    /// Where the process lives, seen from `home`.
+    #[must_use]
+    pub fn owner(&self, home: &Home) -> CgroupOwner {
+        match self.unit(home) {
+            Ok(Some(unit)) => CgroupOwner::Unit(unescaped(unit).into()),
+            Ok(None) => CgroupOwner::Host,
+            Err(owner) => owner,
         }
-        Some(Self(lines))
+    }
+
+    /// Whether the process belongs to the node's own plumbing: what the node needs to run pods. Nothing in a container
+    /// does, and nothing on whose way there is a cgroup of pods.
+    #[must_use]
+    pub fn is_node_plumbing(&self) -> bool {
+        matches!(self.unit(&Home::default()), Ok(Some(unit)) if plumbing::is_unit(unit))
+    }
+
+    /// The service of the host's systemd that the process belongs to.
+    #[must_use]
+    pub fn service(&self) -> Option<&'a str> {
+        let unit = self.unit(&Home::default()).ok()??;
+        Some(unescaped(unit)).filter(|unit| unit.ends_with(".service"))
+    }
+
+    /// The uid of the pod that the process belongs to. That is no right: one that has ended has a pod, too.
+    #[must_use]
+    pub fn pod_uid(&self) -> Option<String> {
+        self.lines.iter().find_map(|line| {
+            let pods = container::pods(&line.components)?;
+            line.components[pods..].iter().find_map(|part| pod_uid(part))
+        })
+    }
+
+    /// The path in the hierarchy of version 2.
+    #[must_use]
+    pub fn unified_path(&self) -> Option<&'a str> {
+        self.lines.iter().find(|line| line.hierarchy.is_empty()).map(|line| line.path)
+    }
+
+    /// The controllers of version 1.
+    pub fn controllers(&self) -> impl Iterator<Item = &'a str> {
+        let names = self.lines.iter().flat_map(|line| line.hierarchy.split(','));
+        // `name=systemd` is a hierarchy without a controller.
+        names.filter(|name| !name.is_empty() && !name.contains('='))
+    }
+
+    /// The component of the unit that the process lives in, if in any; where it does not live on the host for certain,
+    /// that is the error.
+    fn unit(&self, home: &Home) -> Result<Option<&'a str>, CgroupOwner> {
+        if self.is_odd {
+            return Err(CgroupOwner::Unknown("its cgroup cannot be read"));
+        }
+        if self.lines.is_empty() && !home.is_bare() {
+            return Err(CgroupOwner::Unknown("it has no cgroup"));
+        }
+        let below: Vec<(&Line<'a>, &[&'a str])> = self.lines.iter().map(|line| (line, home.below(line))).collect();
+        if let Some(name) = below.iter().find_map(|(_, components)| foreign(components)) {
+            return Err(CgroupOwner::Container(name));
+        }
+        let systemds = below.iter().filter(|(line, _)| line.is_systemds());
+        let mut units: Vec<&'a str> = systemds.filter_map(|(_, components)| unit(components)).collect();
+        units.dedup();
+        match units[..] {
+            [] => Ok(None),
+            [unit] => Ok(Some(unit)),
+            _ => Err(CgroupOwner::Unknown("its cgroups name two units")),
+        }
     }
 }
 
 impl<'a> Line<'a> {
     fn parse(line: &'a str) -> Option<Self> {
+        // The path may hold colons itself.
         let (number, rest) = line.split_once(':')?;
-        let (controllers, path) = rest.split_once(':')?;
-        let numbered = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-        // The kernel marks a cgroup that was removed: no living process is in one.
-        if !numbered || !path.starts_with('/') || path.ends_with(" (deleted)") {
+        let (hierarchy, path) = rest.split_once(':')?;
+        let is_numbered = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_numbered || !path.starts_with('/') {
             return None;
         }
-        Some(Self { hierarchy: controllers, components: path.split('/').filter(|part| !part.is_empty()).collect() })
+        let living = path.strip_suffix(" (deleted)");
+        let (path, is_deleted) = (living.unwrap_or(path), living.is_some());
+        let components = path.split('/').filter(|part| !part.is_empty()).collect();
+        Some(Self { hierarchy, path, components, is_deleted })
     }
 
     /// Whether systemd has its units in this hierarchy: version 2, or its own of version 1.
@@ -177,11 +171,15 @@ fn foreign(components: &[&str]) -> Option<Box<str>> {
     Some(components[deepest].into())
 }
 
+/// The first component below the slices, if it is that of a unit.
 fn unit<'a>(components: &[&'a str]) -> Option<&'a str> {
-    let first = components.iter().find(|part| !part.ends_with(".slice"))?;
-    // systemd puts `_` before a name that would look like one of the kernel's own files (`cg_escape`).
-    let name = first.strip_prefix('_').unwrap_or(first);
-    (name.ends_with(".service") || name.ends_with(".scope")).then_some(name)
+    let first = components.iter().copied().find(|part| !part.ends_with(".slice"))?;
+    (first.ends_with(".service") || first.ends_with(".scope")).then_some(first)
+}
+
+/// systemd puts `_` before a name that would look like one of the kernel's own files (`cg_escape`).
+fn unescaped(component: &str) -> &str {
+    component.strip_prefix('_').unwrap_or(component)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    cgroup::pod_uid,
+    cgroup::{Cgroups, pod_uid},
     probe::{ReadError, Roots, attribute},
 };
 
@@ -58,10 +58,8 @@ fn controllers(roots: &Roots, unified: Option<&Path>) -> BTreeMap<String, bool> 
     let second = unified.and_then(|path| attribute::text(&path.join("cgroup.controllers")).ok().flatten());
     let second = second.unwrap_or_default();
     let first = attribute::text(&roots.proc.join("self/cgroup")).ok().flatten().unwrap_or_default();
-    let first = first.lines().filter_map(|line| line.split(':').nth(1)).flat_map(|names| names.split(','));
-    // `name=systemd` is a hierarchy without a controller.
-    let first = first.filter(|name| !name.is_empty() && !name.contains('='));
-    let first = first.map(|name| (name.to_owned(), false));
+    let first = Cgroups::parse(&first);
+    let first = first.controllers().map(|name| (name.to_owned(), false));
     second.split_whitespace().map(|name| (name.to_owned(), true)).chain(first).collect()
 }
 

@@ -247,7 +247,7 @@ fn descriptors(folder: &Path) -> Option<u64> {
 fn owner_of(process: &Path) -> Option<Owner> {
     let text = attribute::text(&process.join("cgroup")).ok()??;
     let cgroups = Cgroups::parse(&text);
-    cgroups.pod_uid().map(Owner::Pod).or_else(|| cgroups.service().map(Owner::Unit))
+    cgroups.pod_uid().map(Owner::Pod).or_else(|| cgroups.service().map(|unit| Owner::Unit(unit.to_owned())))
 }
 
 /// `None` if there is nothing to read.

@@ -13,6 +13,8 @@ use nix::{
     unistd::Pid,
 };
 
+use crate::cgroup::Cgroups;
+
 /// Ours within the service's: processes live in leaves only ("no internal processes", cgroups(7)).
 const OURS: &str = "check-process";
 const THEIRS: &str = "plugins";
@@ -162,7 +164,7 @@ fn own_cgroup(proc: &Path) -> Option<PathBuf> {
     let mounts = fs::read_to_string(proc.join("self/mountinfo")).ok()?;
     let (root, at) = mounts.lines().find_map(version_2)?;
     let groups = fs::read_to_string(proc.join("self/cgroup")).ok()?;
-    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let path = Cgroups::parse(&groups).unified_path()?;
     // Check processes of earlier starts were moved; the service is one above.
     let path = path.strip_suffix(&format!("/{OURS}")).unwrap_or(path);
     let below = Path::new(path).strip_prefix(root).ok()?;
