@@ -1,6 +1,6 @@
 //! Whose process is this: the text of `/proc/PID/cgroup` (cgroups(7)), because any process can choose its own name.
-//! Pure; one parser for all who ask: who may report, whether it is the node's own plumbing, which pod or service it
-//! belongs to.
+//! One parser for all who ask: who may report, whether it is the node's own plumbing, which pod or service it belongs
+//! to.
 //!
 //! The first component below the slices is the systemd unit. Deeper ones are the unit's own to name, so they never
 //! count; a container anywhere on the way counts, because runtimes put containers below units, too. What takes rights
@@ -13,6 +13,20 @@ mod pods;
 
 pub use home::Home;
 pub(crate) use pods::pod_uid;
+
+use std::{io, path::Path};
+
+use nodewell_sys::proc::content;
+
+/// The text of the file of the process whose folder in procfs is `folder`; `None` where it is gone. Bytes that are no
+/// UTF-8 stand in it as U+FFFD, which [`Cgroups::parse`] knows.
+///
+/// # Errors
+/// Where it cannot be read.
+pub fn read(folder: &Path) -> io::Result<Option<String>> {
+    let bytes = content(&folder.join("cgroup"))?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+}
 
 /// Where a process lives, as far as its cgroups show.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,6 @@ pub mod reading;
 mod reboot;
 mod scan;
 mod settings;
-mod stat;
 
 use std::time::Duration;
 

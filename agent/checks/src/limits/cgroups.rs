@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    cgroup::{Cgroups, pod_uid},
+    cgroup::{self, Cgroups, pod_uid},
     probe::{ReadError, Roots, attribute},
 };
 
@@ -57,7 +57,7 @@ fn unified(root: &Path) -> Result<Option<PathBuf>, ReadError> {
 fn controllers(roots: &Roots, unified: Option<&Path>) -> BTreeMap<String, bool> {
     let second = unified.and_then(|path| attribute::text(&path.join("cgroup.controllers")).ok().flatten());
     let second = second.unwrap_or_default();
-    let first = attribute::text(&roots.proc.join("self/cgroup")).ok().flatten().unwrap_or_default();
+    let first = cgroup::read(&roots.proc.join("self")).ok().flatten().unwrap_or_default();
     let first = Cgroups::parse(&first);
     let first = first.controllers().map(|name| (name.to_owned(), false));
     second.split_whitespace().map(|name| (name.to_owned(), true)).chain(first).collect()
