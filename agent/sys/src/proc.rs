@@ -1,9 +1,11 @@
-//! What procfs shows of tasks, read as bytes: a task's name is whatever bytes it has chosen. What is odd in a file
-//! spoils only itself.
+//! What procfs shows of tasks and of mounts, read as bytes: a task's name is whatever bytes it has chosen, and so is a
+//! path. What is odd in a file spoils only itself.
 
+pub mod mountinfo;
 mod stat;
 mod status;
 
+pub use mountinfo::Mount;
 pub use stat::Stat;
 pub use status::Status;
 

@@ -1,6 +1,6 @@
 use std::fs;
 
-use super::*;
+use super::{mountinfo::text, *};
 
 /// A line of the kernel's, of a task that is called `name`.
 fn line(name: &[u8], flags: u64) -> Vec<u8> {
@@ -96,6 +96,79 @@ fn a_status_without_its_lines_shows_nothing() {
     }
     let status = Status::of(b"Name:\tx\nVmSize:\t    3000 kB\nVmLck:\tmuch\nCapBnd:\t0x10\n");
     assert_eq!((status.pid_namespaces(), status.kib("VmLck"), status.mask("CapBnd")), (None, None, None));
+}
+
+#[test]
+fn superblock_options_are_read_and_mount_options_are_not() {
+    let sandboxed = Mount::parse(b"36 27 254:0 / / ro,relatime - ext4 /dev/vda rw,discard").unwrap();
+    assert!(!sandboxed.is_read_only() && sandboxed.is_mount_read_only);
+    let emergency = b"36 27 7:1 /sub /mnt/a\\040b rw shared:3 - ext4 /dev/loop1 rw,emergency_ro";
+    let mount = Mount::parse(emergency).unwrap();
+    assert!(mount.is_read_only() && mount.is_cut_off() && !mount.is_mount_read_only);
+    assert_eq!((mount.mount_point.as_str(), mount.root.as_str()), ("/mnt/a b", "/sub"));
+    assert_eq!((mount.id, mount.device_number.as_str(), mount.filesystem.as_str()), (36, "7:1", "ext4"));
+    assert_eq!(mount.source, "/dev/loop1");
+    assert_eq!(mount.super_options, ["rw", "emergency_ro"]);
+}
+
+#[test]
+fn fields_that_only_some_mounts_have_are_passed_over() {
+    for optional in ["", "shared:3 ", "shared:3 master:2 propagate_from:1 unbindable ", "new:-1 "] {
+        let mount = Mount::parse(format!("7 1 0:5 / / rw {optional}- fuse.x  rw").as_bytes()).unwrap();
+        assert_eq!((mount.filesystem.as_str(), mount.source.as_str()), ("fuse.x", ""), "{optional}");
+    }
+    let bare = Mount::parse(b"7 1 0:5 / / rw - proc proc").unwrap();
+    assert_eq!(bare.super_options, [""]);
+}
+
+#[test]
+fn lines_that_are_not_mounts_spoil_no_other() {
+    let whole = "27 1 254:0 / / rw - ext4 /dev/vda rw";
+    for line in [
+        "",
+        "x",
+        "27 1 254:0 / / rw",
+        "a b c - d e f",
+        "27 1 - ext4",
+        "27 1 254:0 / / rw - ext4",
+        "-1 1 0:5 / / rw - a b c",
+    ] {
+        assert_eq!(Mount::parse(line.as_bytes()), None, "{line}");
+        let table = format!("{whole}\n{line}\n{whole}\n");
+        assert_eq!(mountinfo::parse(table.as_bytes()).len(), 2, "{line}");
+    }
+    let odd = [whole.as_bytes(), b"\n30 1 0:5 / /mnt/\xff rw - tmpfs \xc3\x28 rw\n", whole.as_bytes()].concat();
+    let points: Vec<String> = mountinfo::parse(&odd).into_iter().map(|mount| mount.mount_point).collect();
+    assert_eq!(points, ["/", "/mnt/\\xff", "/"]);
+}
+
+#[test]
+fn octal_digits_are_bytes_and_bytes_that_are_no_text_stay_two() {
+    let rows: [(&[u8], &str); 12] = [
+        (b"/plain", "/plain"),
+        (b"/a\\040b\\011c\\012d\\043e\\134f", "/a b\tc\nd#e\\f"),
+        // Once only: this is a backslash and three digits.
+        (b"/a\\134040", "/a\\040"),
+        (b"vg-my\\134x20lv", "vg-my\\x20lv"),
+        (b"/\\303\\244", "/\u{e4}"),
+        ("/\u{e4}".as_bytes(), "/\u{e4}"),
+        (b"/\\377\xff", "/\\xff\\xff"),
+        (b"/a\xfe", "/a\\xfe"),
+        (b"/a\\", "/a\\"),
+        (b"/a\\04", "/a\\04"),
+        (b"/a\\048\\400\\x20", "/a\\048\\400\\x20"),
+        (b"", ""),
+    ];
+    for (escaped, shown) in rows {
+        assert_eq!(text(escaped), shown, "{escaped:?}");
+    }
+}
+
+#[test]
+fn our_own_mounts_are_read() {
+    assert!(mountinfo::read(Path::new("/proc")).unwrap().iter().any(|mount| mount.mount_point == "/"));
+    let folder = tempfile::tempdir().unwrap();
+    assert!(mountinfo::read(folder.path()).is_err());
 }
 
 #[test]
