@@ -12,8 +12,6 @@ const ID_DIGITS: usize = 64;
 /// A container among the components of a cgroup's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Container {
-    /// Where the first sign of it is.
-    pub(super) first: usize,
     /// The last sign of it: the component of the container itself, if `is_whole`.
     pub(super) last: usize,
     /// Whether `last` names one container, not a group of them.
@@ -22,10 +20,8 @@ pub(super) struct Container {
 
 /// The container that this path lies in, if it lies in one.
 pub(super) fn find(components: &[&str]) -> Option<Container> {
-    let signs = || components.iter().enumerate().filter_map(|(at, _)| Some((at, sign(components, at)?)));
-    let (first, _) = signs().next()?;
-    let (last, sign) = signs().next_back()?;
-    Some(Container { first, last, is_whole: sign == Sign::Container })
+    let (last, sign) = (0..components.len()).rev().find_map(|at| Some((at, sign(components, at)?)))?;
+    Some(Container { last, is_whole: sign == Sign::Container })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,8 +46,22 @@ fn sign(components: &[&str], at: usize) -> Option<Sign> {
     if of_machines {
         return Some(if name.ends_with(".slice") { Sign::Group } else { Sign::Container });
     }
-    let of_pods = name.contains("kubepods") && (!from_file || name.ends_with(".slice"));
-    (of_pods || GROUPS.contains(&name)).then_some(Sign::Group)
+    (is_of_pods(components, at) || GROUPS.contains(&name)).then_some(Sign::Group)
+}
+
+/// Where on the way the cgroup of pods is.
+pub(super) fn pods(components: &[&str]) -> Option<usize> {
+    (0..components.len()).find(|&at| is_of_pods(components, at))
+}
+
+/// `kubepods`, `kubelet-kubepods.slice`, whatever root the kubelet has. Only a unit of the host may be called so and be
+/// none, such as `kubepods-exporter.service`: its name is the administrator's choice. What a unit calls its own cgroups
+/// is not.
+fn is_of_pods(components: &[&str], at: usize) -> bool {
+    let name = components[at];
+    let is_slice = |part: &&str| part.ends_with(".slice");
+    let is_unit = is_unit_file(name) && !is_slice(&name) && components[..at].iter().all(is_slice);
+    name.contains("kubepods") && !is_unit
 }
 
 /// `kubepods-pod1.slice:cri-containerd:0123`, or what runc makes of it where systemd is not asked.
