@@ -10,7 +10,7 @@ use std::{
 
 use nodewell_tests::{
     leftovers,
-    machine::{built_rpm, Disk, Machine, Release},
+    machine::{Disk, Machine, Release, built_rpm},
     release::{self, Key, Served},
     suite::{Need, Suite},
     wait::until,
