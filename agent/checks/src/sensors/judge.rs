@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_model::{Inventory, Name};
+use nodewell_model::{Hardware, Name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -155,15 +155,15 @@ impl SensorsJudge {
             subject: subject.clone(),
             state: state.clone(),
         };
-        let inventory = (!self.last.is_empty()).then(|| self.inventory());
+        let hardware = (!self.last.is_empty()).then(|| self.hardware());
         Findings {
             verdicts: self.last.iter().map(verdict).collect(),
-            inventory: inventory.into_iter().collect(),
+            hardware: hardware.into_iter().collect(),
             ..Findings::default()
         }
     }
 
-    fn inventory(&self) -> Inventory {
+    fn hardware(&self) -> Hardware {
         let mut states: BTreeMap<String, u32> = BTreeMap::new();
         for state in self.last.values() {
             let word = match state {
@@ -174,7 +174,7 @@ impl SensorsJudge {
             *states.entry(word.to_owned()).or_default() += 1;
         }
         let total = u32::try_from(self.last.len()).unwrap_or(u32::MAX);
-        Inventory { class: "fans and temperatures".to_owned(), total, states, informational: false }
+        Hardware { class: "fans and temperatures".to_owned(), total, states, informational: false }
     }
 }
 

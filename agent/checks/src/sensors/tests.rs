@@ -92,7 +92,7 @@ fn reason(findings: &Findings, subject: &str) -> String {
 fn a_board_that_is_well_is_well() {
     let findings = Machine::new().looks(3);
     assert_eq!([reason(&findings, FAN), reason(&findings, VRM)], ["healthy", "healthy"]);
-    assert_eq!((findings.inventory[0].total, findings.inventory[0].states.len()), (2, 0));
+    assert_eq!((findings.hardware[0].total, findings.hardware[0].states.len()), (2, 0));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_fan_that_turned_and_stands_still_is_reported_and_over_when_it_turns_for_lon
     assert_eq!(reason(&findings, FAN), "FanStopped");
     let Some(State::Faulty(faults)) = state(&findings, FAN) else { panic!() };
     assert!(faults[0].message.starts_with("CPU Fan stands still"), "{}", faults[0].message);
-    assert_eq!(findings.inventory[0].states["faulty"], 1);
+    assert_eq!(findings.hardware[0].states["faulty"], 1);
     machine.restart();
     assert_eq!(reason(&machine.looks(1), FAN), "FanStopped", "a restart takes nothing back");
     machine.set("fan1_input", "900");
@@ -259,7 +259,7 @@ proptest! {
             let mut subjects: Vec<_> = findings.verdicts.iter().map(|verdict| &verdict.subject).collect();
             let total = subjects.len();
             subjects.dedup();
-            prop_assert_eq!((subjects.len(), findings.inventory.first().map_or(0, |class| class.total as usize)), (total, total));
+            prop_assert_eq!((subjects.len(), findings.hardware.first().map_or(0, |class| class.total as usize)), (total, total));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodewell_model::{Inventory, Name};
+use nodewell_model::{Hardware, Name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -156,7 +156,7 @@ impl SlowDisksJudge {
             others.map(|(_, subject)| self.verdict(subject, || State::healthy("DiskLatencyHigh/healthy", &[])));
         Findings {
             verdicts: slow.chain(others).collect(),
-            inventory: self.inventory().into_iter().collect(),
+            hardware: self.hardware().into_iter().collect(),
             ..Findings::default()
         }
     }
@@ -182,14 +182,14 @@ impl SlowDisksJudge {
     }
 
     /// How many have siblings that they can be compared with; none on most machines.
-    fn inventory(&self) -> Option<Inventory> {
+    fn hardware(&self) -> Option<Hardware> {
         let slow: BTreeSet<&String> = self.slow().map(|(disk, ..)| disk).collect();
         let all: BTreeSet<&String> = self.compared.iter().chain(slow.iter().copied()).collect();
         let count = |disks: &BTreeSet<&String>| u32::try_from(disks.len()).unwrap_or(u32::MAX);
         let states = (!slow.is_empty()).then(|| ("slow".to_owned(), count(&slow)));
         let (total, states) = (count(&all), states.into_iter().collect());
         let class = "disks compared".to_owned();
-        (total > 0).then_some(Inventory { class, total, states, informational: false })
+        (total > 0).then_some(Hardware { class, total, states, informational: false })
     }
 }
 
