@@ -216,6 +216,25 @@ fn what_is_ignored_or_has_a_check_of_its_own_is_not_looked_at() {
 }
 
 #[test]
+fn what_is_saved_has_this_form() {
+    let mut machine = Machine::new();
+    machine.looks(1);
+    let fan = json!({
+        "has_answered": true, "turned": {"holds": false, "contrary_secs": 1060}, "was_quiet": false, "was_below": false,
+        "stopped": {"holds": false}, "alarm": {"holds": false}, "hot": {"holds": false},
+    });
+    let temperature = json!({
+        "has_answered": true, "turned": {"holds": false}, "was_quiet": false, "was_below": true,
+        "stopped": {"holds": false}, "alarm": {"holds": false}, "hot": {"holds": false},
+    });
+    let expected = json!({
+        "moment": {"wall": "1970-01-01T00:01:00Z", "boottime_secs": 1060, "boot_id": "one"},
+        "sensors": {FAN: fan, VRM: temperature},
+    });
+    assert_eq!(machine.judge.save().unwrap().to_string(), expected.to_string());
+}
+
+#[test]
 fn what_cannot_be_read_is_unknown_and_what_is_gone_is_forgotten() {
     let mut machine = Machine::new();
     machine.looks(1);
