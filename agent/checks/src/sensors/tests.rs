@@ -231,7 +231,11 @@ fn what_is_saved_has_this_form() {
         "moment": {"wall": "1970-01-01T00:01:00Z", "boottime_secs": 1060, "boot_id": "one"},
         "sensors": {FAN: fan, VRM: temperature},
     });
-    assert_eq!(machine.judge.save().unwrap().to_string(), expected.to_string());
+    let saved = machine.judge.save().unwrap();
+    assert_eq!(saved.to_string(), expected.to_string());
+    machine.judge = SensorsJudge::default();
+    machine.judge.load(saved);
+    assert_eq!(machine.judge.save(), None, "nothing is written again");
 }
 
 #[test]
