@@ -95,8 +95,8 @@ mod report_cli;
 mod report_docs;
 mod report_floods;
 mod report_grants;
+mod report_hardware;
 mod report_ids;
-mod report_inventory;
 mod report_reasons;
 mod report_restart;
 mod root_disk_hangs;
@@ -215,7 +215,7 @@ fn main() -> std::process::ExitCode {
         report_floods::list,
         report_grants::list,
         report_ids::list,
-        report_inventory::list,
+        report_hardware::list,
         report_reasons::list,
         rule_commands::list,
         sighup_reload::list,

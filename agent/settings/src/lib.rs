@@ -11,6 +11,7 @@ mod key;
 pub mod kind;
 pub mod nearest;
 pub mod report;
+mod schema;
 pub mod section;
 mod table;
 
@@ -21,6 +22,7 @@ pub use fingerprint::Fingerprint;
 pub use key::Key;
 pub use kind::Kind;
 pub use report::{Report, Set};
+pub use schema::{ListedKey, ListedTable, Schema};
 pub use section::{Section, StringAt, TableAt, tables};
 pub use table::{Part, ReadKeys, Shown, Table, read_text, shown};
 

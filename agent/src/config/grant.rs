@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nodewell_ledger::OnStale;
 use nodewell_model::Name;
-use nodewell_settings::{Location, Report, TableAt};
+use nodewell_settings::{ListedTable, Location, Report, TableAt};
 
 /// One `[[grant]]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +30,11 @@ pub struct Grant {
 }
 
 impl Grant {
+    /// The keys of the table.
+    pub(super) fn listed() -> ListedTable {
+        read::listed()
+    }
+
     /// One table; `None` where it has errors.
     pub(super) fn read(table: TableAt<'_>, report: &mut Report<'_>) -> Option<Self> {
         read::read(table, report)

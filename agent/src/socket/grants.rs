@@ -85,7 +85,7 @@ pub(super) struct Missing {
     pub(super) reasons: Vec<Name>,
     pub(super) events: bool,
     /// It counts devices: no grant of the config gives that.
-    pub(super) inventory: bool,
+    pub(super) hardware: bool,
 }
 
 impl Missing {
@@ -127,7 +127,7 @@ impl Rights<'_> {
         for event in reports.iter().flat_map(|report| &report.events) {
             self.event(&event.reason, &mut missing);
         }
-        missing.inventory = !self.are_of_everything() && reports.iter().any(counts);
+        missing.hardware = !self.are_of_everything() && reports.iter().any(counts);
         missing
     }
 
@@ -191,7 +191,7 @@ impl Grant {
 
 /// Counts are withdrawn by an empty account, which every peer may send.
 fn counts(report: &Status) -> bool {
-    report.inventory.as_ref().is_some_and(|counted| !counted.is_empty())
+    report.hardware.as_ref().is_some_and(|counted| !counted.is_empty())
 }
 
 fn push_new(names: &mut Vec<Name>, name: &Name) {

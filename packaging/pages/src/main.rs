@@ -3,6 +3,8 @@
 //! `nodewell-pages pages FOLDER` writes man pages and completions as they lie below /usr/share;
 //! `nodewell-pages config` prints packaging/nodewell.toml, `controller-config` packaging/nodewell-controller.toml,
 //! `reference` docs/reference/configuration.md, and `messages` docs/reference/messages.md;
+//! `nodewell-pages schema` prints packaging/schema/nodewell.schema.json, and `controller-schema`
+//! packaging/schema/nodewell-controller.schema.json;
 //! `nodewell-pages changelog VERSION DATE` turns CHANGELOG.md (standard input) into what nfpm puts into each format.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -14,6 +16,7 @@ mod examples;
 mod guide;
 mod messages;
 mod roff;
+mod schema;
 mod settings;
 
 use std::{
@@ -60,8 +63,8 @@ const IDENTITY: Guide = Guide {
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error(
-        "usage: nodewell-pages pages FOLDER | config | controller-config | reference | messages | \
-         changelog VERSION DATE < CHANGELOG.md"
+        "usage: nodewell-pages pages FOLDER | config | controller-config | schema | controller-schema | reference | \
+         messages | changelog VERSION DATE < CHANGELOG.md"
     )]
     Usage,
     #[error("cannot write {path}: {source}")]
@@ -77,6 +80,8 @@ fn main() -> ExitCode {
         ["pages", folder] => pages(Path::new(folder)),
         ["config"] => print(&settings::agents_file()),
         ["controller-config"] => print(&settings::controllers_file()),
+        ["schema"] => print(&settings::agents_schema()),
+        ["controller-schema"] => print(&settings::controllers_schema()),
         ["reference"] => print(&settings::page()),
         ["messages"] => print(&messages::page()),
         ["changelog", version, date] => print_changelog(version, date),

@@ -8,7 +8,7 @@ use crate::report_api::agent;
 
 pub(crate) fn list(suite: &mut Suite) {
     suite
-        .behaviour("report_inventory")
+        .behaviour("report_hardware")
         .case("devices_are_shown_by_class", devices_are_shown_by_class)
         .case("facts_about_the_host_are_no_devices", facts_about_the_host_are_no_devices)
         .case("a_count_stands_while_its_daemon_is_silent", a_count_stands_while_its_daemon_is_silent)
@@ -24,8 +24,8 @@ fn post(agent: &Agent, body: &Value) -> (u16, Value) {
     (answer.code(), answer.json())
 }
 
-fn count(agent: &Agent, source: &str, inventory: Value) {
-    let (code, answer) = post(agent, &json!({"source": source, "ttl": 60, "inventory": inventory}));
+fn count(agent: &Agent, source: &str, hardware: Value) {
+    let (code, answer) = post(agent, &json!({"source": source, "ttl": 60, "hardware": hardware}));
     assert_eq!(code, 200, "{answer}");
 }
 
@@ -76,7 +76,7 @@ fn facts_about_the_host_are_no_devices() {
 
 fn a_count_stands_while_its_daemon_is_silent() {
     let agent = agent();
-    let fleeting = json!({"source": "disks", "ttl": 1, "inventory": [{"class": "disks", "total": 4}]});
+    let fleeting = json!({"source": "disks", "ttl": 1, "hardware": [{"class": "disks", "total": 4}]});
     assert_eq!(post(&agent, &fleeting).0, 200);
     let silent = || class(&agent, "disks").filter(|disks| disks.unconfirmed_since.is_some());
     let disks = until("the count is unconfirmed", silent);
@@ -102,21 +102,18 @@ fn a_count_outlives_the_agent_and_goes_with_its_daemon() {
 fn a_count_that_cannot_be_is_refused() {
     let agent = agent();
     let many: Vec<Value> = (0..17).map(|n| json!({"class": format!("class {n}"), "total": 1})).collect();
-    for (inventory, words) in [
-        (
-            json!([{"class": "disks", "total": 1, "states": {"lost": 2}}]),
-            "field `inventory[0]` has 2 that are not well",
-        ),
+    for (hardware, words) in [
+        (json!([{"class": "disks", "total": 1, "states": {"lost": 2}}]), "field `hardware[0]` has 2 that are not well"),
         (json!([{"class": "disks", "total": 1, "states": {"ok": 1}}]), "counts those that are `ok`"),
         (
             json!([{"class": "disks", "total": 1}, {"class": "disks", "total": 1}]),
-            "field `inventory[1]` counts \"disks\"",
+            "field `hardware[1]` counts \"disks\"",
         ),
         (json!([{"class": "a\nb", "total": 1}]), "takes names of 1 to 32 letters"),
-        (json!([{"class": "disks", "total": -1}]), "field `inventory[0].total`"),
-        (json!(many), "field `inventory` takes 16 classes, not 17"),
+        (json!([{"class": "disks", "total": -1}]), "field `hardware[0].total`"),
+        (json!(many), "field `hardware` takes 16 classes, not 17"),
     ] {
-        let (code, answer) = post(&agent, &json!({"source": "disks", "inventory": inventory}));
+        let (code, answer) = post(&agent, &json!({"source": "disks", "hardware": hardware}));
         let error = answer["error"].as_str().unwrap();
         assert!(code == 400 && error.contains(words), "{code} {words}: {error}");
     }
