@@ -57,7 +57,7 @@ fn check(text: &str, whose: &Whose) {
         Whose::Unit(name) | Whose::Plumbing(name) => CgroupOwner::Unit(name.as_str().into()),
         Whose::Container(name) | Whose::Pod(name) => CgroupOwner::Container(name.as_str().into()),
         Whose::Host => CgroupOwner::Host,
-        Whose::Unknown(why) => CgroupOwner::Unknown(*why),
+        Whose::Unknown(why) => CgroupOwner::Unknown(why),
     };
     assert_eq!(cgroups.owner(&home()), owner, "{text:?}");
     assert_eq!(cgroups.is_node_plumbing(), matches!(whose, Whose::Plumbing(_)), "{text:?}");
