@@ -9,10 +9,10 @@ DEB_PROFILE ?= release
 export CARGO_INCREMENTAL ?= 0
 # Every quick build selects the whole workspace, and some of its targets: so cargo sees one set of features, and what one
 # command has compiled no other compiles again. Packages and benches are built of their own crates' features alone.
-PROGRAMS := --workspace --bin nodewelld --bin nodewell-checks --bin nodewell --bin nodewell-controller
-PACKAGES := --package nodewell-agent --package nodewell-controller --bins
+PROGRAMS := --workspace --bin nodewelld --bin nodewell-checks --bin nodewell --bin nodewell-controller --bin kubectl-nodewell
+PACKAGES := --package nodewell-agent --package nodewell-controller --package nodewell-kubectl --bins
 
-.PHONY: help run build test lint unit whole cluster soak vm e2e scale field fuzz mutants bench deps deb rpm packages
+.PHONY: help run build test lint unit whole cluster soak vm e2e scale field fuzz mutants bench deps deb rpm packages kubectl release
 
 help: ## list what make can do
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -48,8 +48,8 @@ words:
 	@packaging/lint/words
 	@packaging/lint/examples
 	@packaging/lint/files
-	@if command -v python3 >/dev/null; then packaging/lint/cluster; \
-	  else echo "SKIP packaging/lint/cluster: needs python3" >&2; fi
+	@if command -v python3 >/dev/null; then packaging/lint/cluster && packaging/lint/ansible; \
+	  else echo "SKIP packaging/lint/cluster packaging/lint/ansible: need python3" >&2; fi
 	@packaging/lint/changelog
 	@packaging/lint/alerts
 	@packaging/lint/fuzz
@@ -91,7 +91,7 @@ vm: toolchain deps ## all cases in virtual machines: faults of real kernels (doc
 	NODEWELL_LONG=1 $(CARGO) test -p nodewell-vm --locked -- $(ARGS)
 
 e2e: toolchain deps ## the long proofs, with a table at the end (ARGS="simulation guards": these only)
-	@packaging/test-packages $(GUEST_PACKAGES) $(CLUSTER_PACKAGES) $(PACKAGE_TOOLS)
+	@packaging/test-packages $(GUEST_PACKAGES) $(CLUSTER_PACKAGES) $(PACKAGE_TOOLS) $(RELEASE_TOOLS)
 	@+MAKE=$(MAKE) tests/e2e $(ARGS)
 
 scale: toolchain ## what 15,000 agents cost one API server, as a table (docs/scale.md)
@@ -123,15 +123,25 @@ packages: toolchain ## both, for glibc 2.28 and later, x86-64 and arm64, looked 
 	@packaging/dist
 	@packaging/lint/check
 
+kubectl: toolchain ## kubectl-nodewell as one static program, x86-64 and arm64, with krew's manifest, in target/packages
+	@packaging/kubectl/archive
+
+release: toolchain ## all of a release, in target/publish: packages, tarballs, system extensions, repositories, sums (docs/release.md)
+	@packaging/test-packages $(RELEASE_TOOLS)
+	@packaging/release/all $(ARGS)
+
 # Debian packages that the tests use; without root, or on another system, what needs them is skipped by name.
 DEBIAN_PACKAGES := systemd systemd-journal-remote systemd-container mmdebstrap python3-venv \
-  e2fsprogs xz-utils iproute2 containerd prometheus prometheus-alertmanager fence-agents openipmi ipmitool snmp
+  dpkg-dev gnupg e2fsprogs xz-utils iproute2 containerd prometheus prometheus-alertmanager \
+  fence-agents openipmi ipmitool snmp
 # What virtual machines need besides.
 GUEST_PACKAGES := qemu-system-x86 nbdkit busybox-static
 # What some long cases of the real cluster need besides.
 CLUSTER_PACKAGES := haproxy
-# What looks packages over.
-PACKAGE_TOOLS := lintian rpm rpmlint
+# What looks packages over, and installs them.
+PACKAGE_TOOLS := lintian rpm rpmlint dnf
+# What makes repositories, images and signatures.
+RELEASE_TOOLS := dpkg-dev createrepo-c squashfs-tools gnupg rpm python3-venv binutils
 deps:
 	@packaging/test-packages $(DEBIAN_PACKAGES)
 

@@ -33,6 +33,7 @@ mod apiserver;
 mod entries;
 pub mod flags;
 mod grant;
+mod hash;
 mod identity;
 mod kubelet;
 mod lease;

@@ -1,6 +1,7 @@
 //! The agent put together: the parts in the order of the data's path, the signals, and the end.
 
 mod cluster;
+mod configuration;
 mod notices;
 mod rules;
 mod state;
@@ -124,6 +125,7 @@ impl Agent {
         let store = state::open(&config)?;
         let saved = store.load(&persistence::READ, state::LOAD_WITHIN).await;
         let (shared_state, commands) = SharedState::with_store(&config.node_name, store);
+        shared_state.set_configuration(configuration::taken(&config, &rules));
         let (ledger_sender, reports) = LedgerSender::channel();
         let (catalogues, new_catalogues) = mpsc::channel(1);
         let catalogue = rules.conditions.clone();
@@ -340,7 +342,9 @@ impl Agent {
                 // The catalogue first: a finding of a new rule must find its condition. The ledger outlives us.
                 let _ = self.catalogues.send(rules.conditions.clone()).await;
                 self.shared_state.tell(Command::ConfigureMutes(self.config.active_mutes())).await;
+                let taken = configuration::taken(&self.config, &rules);
                 self.rules.send_replace(Arc::new(rules));
+                self.shared_state.set_configuration(taken);
                 self.reloads.send_replace(());
                 self.readers.fit(&mut self.tasks).await?;
                 tracing::info!(rules = count, grants, mutes, "reloaded the rules, grants and mutes");

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use nodewell_model::hardware::{Acceptance, InventoryView};
+use nodewell_model::inventory::{Acceptance, InventoryView};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::runtime::shared_file::SharedFile;

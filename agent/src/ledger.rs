@@ -217,6 +217,8 @@ impl LedgerTask {
             apiserver: self.shared_state.view().apiserver.clone(),
             refused: Vec::new(),
             mutes: self.ledger.mutes(),
+            // Not the ledger's: what is shown stays.
+            configuration: None,
         }
     }
 }

@@ -125,7 +125,7 @@ impl Readers {
         for running in self.running.iter().filter(|running| !wanted.contains(&running.reader)) {
             running.stop.set();
             // Another reader of the same log goes on from there.
-            self.cursors.insert(log_name(&running.reader).to_string(), running.checkpoint.cursors());
+            self.cursors.insert(running.reader.log_name(), running.checkpoint.cursors());
         }
     }
 
@@ -152,7 +152,7 @@ impl Readers {
         let stats = self.stats.monitor(&name);
         monitors.iter().for_each(|monitor| self.stats.share(monitor, &stats));
         let checkpoint = Checkpoint::default();
-        let log = log_name(&reader);
+        let log: Arc<str> = reader.log_name().into();
         let setup = LogSetup {
             rules: self.rules.clone(),
             reader: reader.clone(),
@@ -202,16 +202,6 @@ fn report_death(setup: LogSetup) -> impl FnMut(Ended) {
         for report in reports {
             setup.ledger_sender.blocking_send(Report::Daemon(Box::new(report)));
         }
-    }
-}
-
-/// What a log is called in the store: the same as long as it is read in the same way.
-fn log_name(reader: &Reader) -> Arc<str> {
-    match reader {
-        Reader::Kmsg => "kmsg".into(),
-        Reader::Journal { directory: None } => "journal".into(),
-        Reader::Journal { directory: Some(directory) } => format!("journal {}", directory.display()).into(),
-        Reader::File(file) => format!("file {} {}", file.name, file.paths.join(" ")).into(),
     }
 }
 

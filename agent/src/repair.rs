@@ -68,7 +68,7 @@ pub async fn run(setup: Setup) -> Result<(), RepairError> {
     if !setup.settings.enabled {
         tracing::info!("repairs are off: [repair] enabled = true turns them on");
         notify::ready();
-        notify::notify(&[sd_notify::NotifyState::Status("off: [repair] enabled = true turns it on")]);
+        notify::notify(&[notify::NotifyState::Status("off: [repair] enabled = true turns it on")]);
         tokio::select! {
             () = notify::feed_watchdog() => {}
             _ = terminate.recv() => {}

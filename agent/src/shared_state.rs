@@ -13,7 +13,7 @@ use std::{
 use nodewell_ledger::{ClearRequest, Counters, Rejection, ReportRejection, Sender};
 use nodewell_model::{
     Mute, MuteKey, Status,
-    view::{ApiserverState, ApiserverView, DaemonView, NodeView},
+    view::{ApiserverState, ApiserverView, ConfigurationView, DaemonView, NodeView},
 };
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -153,10 +153,11 @@ impl SharedState {
         timeout(LEDGER_TIMEOUT, asked).await.ok().flatten()
     }
 
-    /// The ledger's side: a new account. The API server's part stays as it is.
+    /// The ledger's side: a new account. The API server's part and the configuration stay as they are.
     pub fn publish(&self, mut view: NodeView) {
         self.view.send_modify(|current| {
             view.apiserver = current.apiserver.clone();
+            view.configuration.clone_from(&current.configuration);
             *current = Arc::new(view);
         });
     }
@@ -164,6 +165,11 @@ impl SharedState {
     /// The ledger's side: new counts for metrics.
     pub fn count(&self, tallies: Counters) {
         *self.tallies.lock().unwrap_or_else(PoisonError::into_inner) = tallies;
+    }
+
+    /// The daemon's side: what it goes by from now on.
+    pub fn set_configuration(&self, configuration: ConfigurationView) {
+        self.view.send_modify(|current| Arc::make_mut(current).configuration = Some(Arc::new(configuration)));
     }
 
     /// The API server exporter's side: how the connection stands.
@@ -192,5 +198,6 @@ fn empty(node: &str) -> NodeView {
         hardware: Vec::new(),
         refused: Vec::new(),
         mutes: Vec::new(),
+        configuration: None,
     }
 }

@@ -38,10 +38,7 @@ use crate::{bucket::Rate, config::SocketLimits, inventory::InventoryFiles, share
 use gate::Gate;
 
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) use {
-    peer::{CgroupOwner, Home, owner as cgroup_owner},
-    report::read as read_reports,
-};
+pub(crate) use report::read as read_reports;
 
 pub use bind::{BindError, Door, SocketFile, bind};
 pub use grants::Grants;

@@ -33,7 +33,7 @@ pub const PLUGINS: &str = "/usr/libexec/nodewell/reapers";
 /// Where medik8s' operators store their Leases of nodes.
 pub const CLAIMS: &str = "medik8s-leases";
 /// Where the controller's own Leases are, and no other client's.
-pub const LEASES: &str = "nodewell-controller";
+pub const LEASES: &str = nodewell_remediation::api::LEADER_NAMESPACE;
 
 /// Where the API server of this host asks about policies.
 pub const WEBHOOK: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 20259));

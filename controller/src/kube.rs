@@ -27,7 +27,7 @@ pub use switch::PAUSE_CONFIG_MAP;
 pub use wire::{Manager, Wire, escaped};
 
 /// The writer's name in `managedFields` and Events.
-pub const FIELD_MANAGER: &str = "nodewell-controller";
+pub const FIELD_MANAGER: &str = nodewell_remediation::api::CONTROLLER_FIELD_MANAGER;
 /// Where kubelets store their Leases (KEP-589).
 pub const KUBELET_LEASES: &str = "kube-node-lease";
 

@@ -1,26 +1,25 @@
 //! What systemd is notified of: ready, stopping, alive, and one line for `systemctl status`.
 
-use std::{future, time::Duration};
+use std::time::Duration;
 
+use nodewell_journal::service_manager::{NotifyState, feed_watchdog, notify};
 use nodewell_reconcile::cache::Cache;
 use nodewell_remediation::api::fence::Phase;
-use sd_notify::NotifyState;
-use tokio::time::{Instant, interval_at};
 
 /// The line may be this old.
 const LINES_APART: Duration = Duration::from_secs(2);
 
 pub(crate) fn ready() {
-    tell(&[NotifyState::Ready]);
+    notify(&[NotifyState::Ready]);
 }
 
 pub(crate) fn stopping() {
-    tell(&[NotifyState::Stopping, NotifyState::Status("stopping: what is under way is left to the next leader")]);
+    notify(&[NotifyState::Stopping, NotifyState::Status("stopping: what is under way is left to the next leader")]);
 }
 
 /// The last line: why it ends.
 pub(crate) fn failed(why: &str) {
-    tell(&[NotifyState::Status(why)]);
+    notify(&[NotifyState::Status(why)]);
 }
 
 /// Updates the line and feeds the watchdog where the loop runs: if that hangs, feeding stops. Never returns.
@@ -33,27 +32,10 @@ async fn keep_line(cache: &Cache, dry_run: bool) {
     loop {
         let line = line(cache, dry_run);
         if line != last {
-            tell(&[NotifyState::Status(&line)]);
+            notify(&[NotifyState::Status(&line)]);
             last = line;
         }
         tokio::time::sleep(LINES_APART).await;
-    }
-}
-
-async fn feed_watchdog() {
-    let half = sd_notify::watchdog_enabled().map(|limit| limit / 2).filter(|half| !half.is_zero());
-    let Some(half) = half else { return future::pending().await };
-    let mut due = interval_at(Instant::now() + half, half);
-    loop {
-        due.tick().await;
-        tell(&[NotifyState::Watchdog]);
-    }
-}
-
-/// Where no service manager listens, nothing is sent.
-fn tell(states: &[NotifyState<'_>]) {
-    if let Err(error) = sd_notify::notify(states) {
-        tracing::debug!(%error, "systemd was not notified");
     }
 }
 

@@ -45,14 +45,14 @@ pub(crate) fn wait_problems(agent: &Agent, condition: &str, expected: &[&str]) {
     until(&format!("{condition} is held by {expected:?}"), || (problems(agent, condition) == expected).then_some(()));
 }
 
-fn inventory(agent: &Agent) -> Option<HardwareView> {
+fn hardware(agent: &Agent) -> Option<HardwareView> {
     agent.view().hardware.into_iter().find(|line| line.class == "GPUs")
 }
 
 /// It comes with the same report as the conditions, and may be shown after them.
-fn wait_inventory(agent: &Agent, total: u32, healthy: u32) {
+fn wait_counted(agent: &Agent, total: u32, healthy: u32) {
     until(&format!("{healthy} of {total} GPUs are well"), || {
-        inventory(agent).filter(|line| (line.total, line.healthy) == (total, healthy)).map(|_| ())
+        hardware(agent).filter(|line| (line.total, line.healthy) == (total, healthy)).map(|_| ())
     });
 }
 
@@ -60,13 +60,13 @@ fn one_of_sixteen_that_is_lost_is_reported_and_back() {
     let gpus = Gpus::new(16, "ecc=0,0,0,0");
     let (agent, _monitor) = start(&gpus);
     agent.wait_condition("GpuUnhealthy", "False");
-    wait_inventory(&agent, 16, 16);
+    wait_counted(&agent, 16, 16);
     gpus.add("fail all 15 0000:09:00.0");
     let lost = agent.wait_condition("GpuUnhealthy", "True");
     assert_eq!(problems(&agent, "GpuUnhealthy"), ["0000:09:00.0 GpuXid79FallenOffBus"]);
     assert!(lost.problems[0].message.contains("GPU-0000:09:00.0"), "{}", lost.problems[0].message);
     assert_eq!(lost.problems[0].action.as_deref(), Some("reboot"));
-    let line = until("the inventory has it", || inventory(&agent).filter(|line| !line.states.is_empty()));
+    let line = until("it is counted", || hardware(&agent).filter(|line| !line.states.is_empty()));
     assert_eq!((line.total, line.states.get("lost")), (16, Some(&1)));
     gpus.script(&gpus.healthy("ecc=0,0,0,0"));
     agent.wait_condition("GpuUnhealthy", "False");
@@ -77,7 +77,7 @@ fn gpus_that_support_nothing_are_healthy() {
     let (agent, _monitor) = start(&gpus);
     agent.wait_condition("GpuUnhealthy", "False");
     assert_eq!(agent.condition("GpuFabricUnhealthy"), None, "they have none");
-    wait_inventory(&agent, 2, 2);
+    wait_counted(&agent, 2, 2);
 }
 
 fn an_older_drivers_library_is_enough() {
@@ -134,7 +134,7 @@ fn a_missing_gpu_stays_missing_across_restarts() {
     // The new monitor, which has looked at all, reports what the other GPU has.
     gpus.add("fail all 15 0000:00:00.0");
     wait_problems(&agent, "GpuUnhealthy", &["0000:00:00.0 GpuXid79FallenOffBus", "0000:01:00.0 GpuMissing"]);
-    wait_inventory(&agent, 2, 0);
+    wait_counted(&agent, 2, 0);
     assert_eq!(agent.events("GpuMissing").len(), 1, "the problem never ended");
     gpus.plug("0000:01:00.0");
     gpus.script(&gpus.healthy("ecc=0,0,0,0"));
@@ -145,5 +145,5 @@ fn a_real_gpu_is_healthy_by_its_own_library() {
     let agent = Plan::default().start();
     let _monitor = GpuMonitor::on_this_machine(agent.plan());
     agent.wait_condition("GpuUnhealthy", "False");
-    assert!(inventory(&agent).is_some_and(|line| line.total > 0 && line.healthy == line.total));
+    assert!(hardware(&agent).is_some_and(|line| line.total > 0 && line.healthy == line.total));
 }

@@ -314,7 +314,7 @@ fn what_happens_is_reported_once() {
     write(&agent, "run/reboot-required", "*** System restart required ***\n");
     assert!(agent.wait_event("RebootRequired").message.contains("linux-image-6.1.0-21-amd64"));
     let is_counted = |agent: &Agent| agent.view().hardware.iter().any(|one| one.class == "reboots");
-    until("the reboot is in the inventory", || is_counted(&agent).then_some(()));
+    until("the reboot is counted", || is_counted(&agent).then_some(()));
     fs::remove_file(agent.plan().folder().join("run/reboot-required")).unwrap();
     until("the reboot is over", || (!is_counted(&agent)).then_some(()));
     for reason in ["FrequentPodOOMKills", "KernelTainted", "RebootRequired"] {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod alerts;
+mod ansible_rollout;
 mod api_conditions;
 mod api_double;
 mod api_down;
@@ -57,6 +58,7 @@ mod killed_for_memory;
 mod kmsg_blind;
 mod kmsg_line_turns_condition;
 mod kmsg_overrun;
+mod kubectl_plugin;
 mod kubelet_events;
 mod lease;
 mod limits;
@@ -83,6 +85,10 @@ mod plugin_stock;
 mod reboot_is_judged;
 mod reboot_on_systemd;
 mod recovery;
+mod release_apt;
+mod release_dnf;
+mod release_sysext;
+mod release_tarball;
 mod repair_on_systemd;
 mod replay_forms;
 mod report_api;
@@ -90,8 +96,8 @@ mod report_cli;
 mod report_docs;
 mod report_floods;
 mod report_grants;
+mod report_hardware;
 mod report_ids;
-mod report_inventory;
 mod report_reasons;
 mod report_restart;
 mod root_disk_hangs;
@@ -118,6 +124,7 @@ fn main() -> std::process::ExitCode {
     // The slowest first: the short ones fill the gaps.
     let behaviours = [
         booted_service::list,
+        ansible_rollout::list,
         alerts::list,
         controller_fences::list,
         controller_hosts::list,
@@ -132,6 +139,9 @@ fn main() -> std::process::ExitCode {
         controller_storage::list,
         container_runtime_restarts::list,
         reboot_on_systemd::list,
+        release_sysext::list,
+        release_dnf::list,
+        release_apt::list,
         repair_on_systemd::list,
         events_10000::list,
         api_faults::list,
@@ -141,6 +151,7 @@ fn main() -> std::process::ExitCode {
         apiserver_restored::list,
         certificate_rotates::list,
         in_the_cluster::list,
+        kubectl_plugin::list,
         kubelet_events::list,
         lease::list,
         api_events::list,
@@ -205,7 +216,7 @@ fn main() -> std::process::ExitCode {
         report_floods::list,
         report_grants::list,
         report_ids::list,
-        report_inventory::list,
+        report_hardware::list,
         report_reasons::list,
         replay_forms::list,
         rule_commands::list,
@@ -218,6 +229,7 @@ fn main() -> std::process::ExitCode {
         state_lost::list,
         state_read_only::list,
         package_scripts::list,
+        release_tarball::list,
         unit_users::list,
         withdraw::list,
         bad_config::list,

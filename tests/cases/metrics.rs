@@ -1,13 +1,18 @@
 //! Prometheus sees what Node Problem Detector's dashboards ask for.
 
-use nodewell_tests::{agent::Plan, suite::Suite, wait::until};
+use nodewell_tests::{
+    agent::{Agent, Plan},
+    suite::Suite,
+    wait::until,
+};
 
-use crate::lines::OOPS;
+use crate::lines::{OOPS, QUIET_RULES, TEST_RULES};
 
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("metrics")
-        .case("problems_are_counted_and_gauged_as_npd_does", problems_are_counted_and_gauged_as_npd_does);
+        .case("problems_are_counted_and_gauged_as_npd_does", problems_are_counted_and_gauged_as_npd_does)
+        .case("hashes_show_what_the_agent_goes_by", hashes_show_what_the_agent_goes_by);
 }
 
 fn problems_are_counted_and_gauged_as_npd_does() {
@@ -23,4 +28,42 @@ fn problems_are_counted_and_gauged_as_npd_does() {
     assert_eq!(agent.nodewell(&["clear", "KernelUnhealthy"]).code, 0);
     let gone = "problem_gauge{reason=\"KernelOops\",type=\"KernelUnhealthy\"} 0\n";
     until("the gauge falls", || agent.metrics().contains(gone).then_some(()));
+}
+
+/// The hashes of the configuration and of the rules, once the socket and the metrics show the same.
+fn hashes(agent: &Agent) -> (String, String) {
+    until("the socket and the metrics show one configuration", || {
+        let shown = agent.view().configuration?;
+        let metrics = agent.metrics();
+        let has = |name: &str, hash: &str| metrics.contains(&format!("\n{name}{{hash=\"{hash}\"}} 1\n"));
+        let agree = has("nodewell_config_info", &shown.hash) && has("nodewell_rules_info", &shown.rules_hash);
+        agree.then(|| (shown.hash.clone(), shown.rules_hash.clone()))
+    })
+}
+
+fn hashes_show_what_the_agent_goes_by() {
+    let agent = Plan::default().rules(TEST_RULES).start();
+    let first = hashes(&agent);
+    let line = agent.nodewell(&["status", "--all"]).stdout;
+    assert!(line.contains(&format!("\nConfiguration: {}, rules: ", &first.0["sha256:".len()..][..12])), "{line}");
+
+    agent.plan().file("nodewell.toml.d/10.toml", "# nothing but a comment\n");
+    agent.plan().file("nodewell.toml.d/20.toml", "[[grant]]\nunit = \"raid.service\"\nevents = true\n");
+    agent.reload();
+    let granted = until("a grant counts", || Some(hashes(&agent)).filter(|now| now.0 != first.0));
+    assert_eq!(granted.1, first.1, "the rules are what they were");
+
+    agent.plan().file("rules/more.toml", QUIET_RULES);
+    agent.reload();
+    let more = until("a rule file counts", || Some(hashes(&agent)).filter(|now| now.1 != first.1));
+    assert_eq!(more.0, granted.0, "the configuration is what it was");
+
+    let broken = agent.plan().file("rules/more.toml", &QUIET_RULES.replace("warn", "loud"));
+    agent.reload();
+    let place = format!("{}:", broken.display());
+    until("the error is reported", || agent.log().contains(&place).then_some(()));
+    assert_eq!(hashes(&agent), more, "what is not taken is not shown");
+
+    let other = Plan::new("other-node").rules(TEST_RULES).start();
+    assert_eq!(hashes(&other).1, first.1, "the same files in another folder");
 }

@@ -44,9 +44,9 @@ fn busy() -> Agent {
     agent.kmsg().write(OOPS);
     agent.wait_event("KernelOops");
     let event = json!({"severity": "info", "timestamp": "2026-11-21T02:00:00Z", "reason": "RaidSeen", "message": "m", "subject": "md0"});
-    let inventory =
+    let hardware =
         json!([{"class": "RAID arrays", "total": 2, "states": {"degraded": 1}}, {"class": "disks", "total": 4}]);
-    let unsure = json!([{"source": "raid", "conditions": [raid("True", "md0")], "events": [event], "inventory": inventory},
+    let unsure = json!([{"source": "raid", "conditions": [raid("True", "md0")], "events": [event], "hardware": hardware},
                         {"source": "raid", "conditions": [raid("Unknown", "md0")]}]);
     assert_eq!(agent.post("/v1/status", &unsure.to_string()).code(), 200);
     agent

@@ -275,11 +275,16 @@ fn units(package: &str) -> Vec<String> {
 }
 
 /// With the libraries that it needs.
-fn copy_program(root: &Path, name: &str, to: &str) {
+pub(crate) fn copy_program(root: &Path, name: &str, to: &str) {
     let folders = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
     let program = folders.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.exists()).unwrap();
     copy(&program, &root.join(to));
-    let listed = Command::new("ldd").arg(&program).output().unwrap().stdout;
+    copy_libraries(root, &program);
+}
+
+/// Those that `program` is linked with.
+pub(crate) fn copy_libraries(root: &Path, program: &Path) {
+    let listed = Command::new("ldd").arg(program).output().unwrap().stdout;
     for word in String::from_utf8(listed).unwrap().split_whitespace().filter(|word| word.starts_with('/')) {
         copy(Path::new(word), &root.join(word.trim_start_matches('/')));
     }

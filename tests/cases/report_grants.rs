@@ -171,14 +171,14 @@ fn a_wrong_grant_is_reported_and_changes_nothing() {
 fn no_grant_lets_a_client_count_devices() {
     let grant = format!("[[grant]]\nuser = {STRANGER}\nconditions = [\"TestUnhealthy\"]\nevents = true\n");
     let agent = start(&grant);
-    let counts = r#"{"source":"raid","full":true,"inventory":[{"class":"disks","total":99,"states":{"failing":98}}]}"#;
+    let counts = r#"{"source":"raid","full":true,"hardware":[{"class":"disks","total":99,"states":{"failing":98}}]}"#;
     let answer = post(&agent, &stranger(), "/v1/status", counts);
-    assert!(answer.code == 403 && answer.whole.contains("leave the field `inventory` out"), "{answer:?}");
+    assert!(answer.code == 403 && answer.whole.contains("leave the field `hardware` out"), "{answer:?}");
     // A batch is refused as a whole, and what is in it besides is not to blame.
     let answer = post(&agent, &stranger(), "/v1/status", &format!("[{REPORT},{counts}]"));
     assert!(answer.code == 403 && !answer.whole.contains("[[grant]]"), "{answer:?}");
     assert!(agent.view().hardware.is_empty() && agent.condition("TestUnhealthy").unwrap().problems.is_empty());
-    assert_eq!(agent.view().refused[0].why, "may not report an inventory");
+    assert_eq!(agent.view().refused[0].why, "may not report hardware");
     report(&agent, &stranger()).assert_taken();
     post(&agent, &[], "/v1/status", counts).assert_taken();
     assert_eq!(agent.view().hardware[0].total, 99);

@@ -221,7 +221,7 @@ fn a_daemon_that_restarts_takes_nothing_back() {
     drop(first);
     let second = start(&agent, ReporterSettings { first_report_is_complete: false, ..settings() });
     // A report of its own first: a report of the second one has been taken.
-    second.inventory(vec![]);
+    second.hardware(vec![]);
     wait_answered(&second);
     assert_eq!(problems(&agent).len(), 2, "it has not looked yet");
     set_all(&second, &["RaidSlow"]);

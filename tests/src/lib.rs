@@ -5,6 +5,7 @@
 
 pub mod agent;
 pub mod alertmanager;
+pub mod ansible;
 pub mod boots;
 pub mod cgroup;
 pub mod check_process;
@@ -36,6 +37,7 @@ pub mod plugins;
 pub mod process;
 pub mod prometheus;
 pub mod real;
+pub mod release;
 pub mod root_disk;
 pub mod runtime;
 pub mod stand_in;

@@ -22,7 +22,7 @@ pub use self::{
     disk::Disk,
     hardware::{Hardware, KernelLog},
     inside::Inside,
-    package::{Package, remove_copies},
+    package::{Package, built_rpm, remove_copies},
     tree::{Release, Tree, machines, unmet},
 };
 

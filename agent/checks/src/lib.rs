@@ -3,6 +3,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod bmc;
+pub mod cgroup;
 pub mod check;
 pub mod clock;
 pub mod cpu;

@@ -8,12 +8,10 @@ mod cgroups;
 mod files;
 pub mod judge;
 mod kernel;
-mod owner;
 pub mod reading;
 mod reboot;
 mod scan;
 mod settings;
-mod stat;
 
 use std::time::Duration;
 

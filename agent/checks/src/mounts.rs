@@ -10,7 +10,6 @@ mod fullness;
 mod history;
 mod judge;
 mod kind;
-pub mod mountinfo;
 mod reader;
 mod reading;
 mod rough_bytes;

@@ -4,6 +4,7 @@
 //! that supervises the worker: it is pure, and remembers what a verdict needs.
 
 pub mod attribute;
+pub mod boot_history;
 pub mod clock;
 pub mod debounce;
 pub mod device_file;

@@ -62,7 +62,9 @@ fn what_detaches_itself_is_ended_and_no_other_process_is() {
     let mut own = Command::new("sleep").arg(&one).spawn().unwrap();
     let mut other = start(&format!("setsid sleep {two} & sleep {three}; exit 0"));
     orphans.began(other.id());
-    let mut run = start(&format!("(setsid sh -c 'trap \"\" TERM; sleep {four}; :' &) ; sleep {five} & exit 0"));
+    // With a name that is no text.
+    let hides = format!("printf \"\\377\" >/proc/$$/comm; trap \"\" TERM; sleep {four}; :");
+    let mut run = start(&format!("(setsid sh -c '{hides}' &) ; sleep {five} & exit 0"));
     orphans.began(run.id());
     until("all have started", || [&two, &three, &four, &five].iter().all(|mark| lives(mark)));
     assert!(run.wait().unwrap().success());

@@ -20,7 +20,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use nodewell_model::{Condition, Event, Inventory, Name, SubjectKey};
+use nodewell_model::{Condition, Event, Hardware, Name, SubjectKey};
 use tokio::{
     sync::Notify,
     task::JoinHandle,
@@ -123,8 +123,8 @@ impl Reporter {
     }
 
     /// Counts the devices that this daemon looks after: all its classes, each time. The same again is no news.
-    pub fn inventory(&self, inventory: Vec<Inventory>) {
-        self.shared.lock().inventory(inventory, Instant::now());
+    pub fn hardware(&self, hardware: Vec<Hardware>) {
+        self.shared.lock().hardware(hardware, Instant::now());
         self.shared.news.notify_one();
     }
 

@@ -82,10 +82,9 @@ impl Tables {
         Arc::clone(&SHIPPED)
     }
 
-    /// The shipped ones with an operator's overrides.
-    pub fn with_overrides(path: &Path) -> Result<Arc<Self>, OverrideError> {
-        let text = overrides::read(path)?;
-        Self::merged(&text, path).map(Arc::new)
+    /// The text of an operator's overrides.
+    pub fn overrides(path: &Path) -> Result<String, OverrideError> {
+        overrides::read(path)
     }
 
     /// The shipped ones with the overrides of `text`, the content of `path`.

@@ -1,10 +1,12 @@
-//! A daemon's own diagnostics: to the journal with fields under systemd, to stderr otherwise. `NODEWELL_LOG` sets the level.
+//! What a daemon reports of itself: diagnostics, to the journal with fields under systemd and to stderr otherwise
+//! (`NODEWELL_LOG` sets the level), and its state, to the service manager.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod layer;
 mod lines;
 pub mod native;
+pub mod service_manager;
 
 use std::io::IsTerminal;
 

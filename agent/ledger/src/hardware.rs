@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use nodewell_model::{Inventory, view::HardwareView};
+use nodewell_model::{Hardware, view::HardwareView};
 
 use crate::daemon::Daemon;
 
@@ -10,29 +10,29 @@ use crate::daemon::Daemon;
 pub(crate) fn of(daemons: &BTreeMap<Arc<str>, Daemon>) -> Vec<HardwareView> {
     let mut classes: BTreeMap<String, HardwareView> = BTreeMap::new();
     for daemon in daemons.values() {
-        let counted = daemon.reporter.iter().flat_map(|reporter| &reporter.inventory);
-        counted.for_each(|inventory| add(&mut classes, inventory, daemon));
+        let counted = daemon.reporter.iter().flat_map(|reporter| &reporter.hardware);
+        counted.for_each(|hardware| add(&mut classes, hardware, daemon));
     }
     classes.into_values().collect()
 }
 
-fn add(classes: &mut BTreeMap<String, HardwareView>, inventory: &Inventory, daemon: &Daemon) {
-    let class = classes.entry(inventory.class.to_lowercase()).or_insert_with(|| HardwareView {
-        class: inventory.class.clone(),
+fn add(classes: &mut BTreeMap<String, HardwareView>, hardware: &Hardware, daemon: &Daemon) {
+    let class = classes.entry(hardware.class.to_lowercase()).or_insert_with(|| HardwareView {
+        class: hardware.class.clone(),
         total: 0,
         healthy: 0,
         states: BTreeMap::new(),
         unconfirmed_since: None,
-        informational: inventory.informational,
+        informational: hardware.informational,
     });
-    class.total = class.total.saturating_add(inventory.total);
-    class.healthy = class.healthy.saturating_add(inventory.healthy());
-    for (state, count) in &inventory.states {
+    class.total = class.total.saturating_add(hardware.total);
+    class.healthy = class.healthy.saturating_add(hardware.healthy());
+    for (state, count) in &hardware.states {
         let sum = class.states.entry(state.clone()).or_default();
         *sum = sum.saturating_add(*count);
     }
     // Devices, if any daemon counts them as such.
-    class.informational &= inventory.informational;
+    class.informational &= hardware.informational;
     // The oldest silence: since then not all of these figures are confirmed.
     class.unconfirmed_since = class.unconfirmed_since.into_iter().chain(daemon.silent_since).min();
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use nodewell_model::{Inventory, Name, ProblemKey, SubjectKey};
+use nodewell_model::{Hardware, Name, ProblemKey, SubjectKey};
 use serde::{Deserialize, Serialize};
 
 use crate::{Now, unreported::Unreported};
@@ -43,7 +43,7 @@ pub(crate) struct Reporter {
     pub(crate) unsure: Vec<Unsure>,
     /// The devices that it counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) inventory: Vec<Inventory>,
+    pub(crate) hardware: Vec<Hardware>,
     /// The reasons it claims for each subject, one at least: the same claims as in the conditions, found by subject.
     #[serde(skip)]
     pub(crate) held: Held,

@@ -26,7 +26,7 @@ pub mod view;
 pub use condition::ConditionSpec;
 pub use event::EventRecord;
 pub use finding::{Action, Finding, FindingKind, RequiredProof};
-pub use inventory::Inventory;
+pub use hardware::Hardware;
 pub use mute::{Mute, MuteKey};
 pub use name::{Name, NameError};
 pub use origin::{BootId, Origin};

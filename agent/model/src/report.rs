@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Condition, ConditionStatus, Event, Inventory, Status,
+    Condition, ConditionStatus, Event, Hardware, Status,
     text::{SUBJECT_LIMIT_BYTES, cut},
 };
 
@@ -67,7 +67,7 @@ impl Status {
             condition.check().map_err(|problem| Invalid::new(format!("conditions[{n}].subject"), problem))?;
         }
         self.check_twins()?;
-        self.check_inventory()
+        self.check_hardware()
     }
 
     fn check_source(&self) -> Result<(), Invalid> {
@@ -110,15 +110,15 @@ impl Status {
         }
     }
 
-    fn check_inventory(&self) -> Result<(), Invalid> {
-        let Some(inventory) = &self.inventory else { return Ok(()) };
-        if inventory.len() > CLASSES_LIMIT {
-            return Err(Invalid::new("inventory", format!("takes {CLASSES_LIMIT} classes, not {}", inventory.len())));
+    fn check_hardware(&self) -> Result<(), Invalid> {
+        let Some(hardware) = &self.hardware else { return Ok(()) };
+        if hardware.len() > CLASSES_LIMIT {
+            return Err(Invalid::new("hardware", format!("takes {CLASSES_LIMIT} classes, not {}", hardware.len())));
         }
-        for (n, one) in inventory.iter().enumerate() {
-            one.check().map_err(|problem| Invalid::new(format!("inventory[{n}]"), problem))?;
-            if inventory[..n].iter().any(|other| other.class == one.class) {
-                return Err(Invalid::new(format!("inventory[{n}]"), format!("counts {:?} a second time", one.class)));
+        for (n, one) in hardware.iter().enumerate() {
+            one.check().map_err(|problem| Invalid::new(format!("hardware[{n}]"), problem))?;
+            if hardware[..n].iter().any(|other| other.class == one.class) {
+                return Err(Invalid::new(format!("hardware[{n}]"), format!("counts {:?} a second time", one.class)));
             }
         }
         Ok(())
@@ -160,7 +160,7 @@ impl Condition {
     }
 }
 
-impl Inventory {
+impl Hardware {
     fn check(&self) -> Result<(), String> {
         for word in self.states.keys().chain([&self.class]) {
             check_word(word)?;
@@ -231,7 +231,7 @@ mod tests {
         let slow = RAID.replace("RaidDegraded", "RaidSlow");
         status(&format!(
             r#"{{"source":"a","conditions":[{{{RAID},"status":true}},{{{slow},"status":true}}],
-            "inventory":[{{"class":"RAID arrays","total":2,"states":{{"degraded":1}}}}]}}"#
+            "hardware":[{{"class":"RAID arrays","total":2,"states":{{"degraded":1}}}}]}}"#
         ))
         .check()
         .unwrap();
@@ -268,20 +268,20 @@ mod tests {
                 "field `conditions[1]` names the same type and subject as `conditions[0]` and the same reason",
             ),
             (
-                r#"{"source":"a","inventory":[{"class":"disks","total":1},{"class":"disks","total":1}]}"#.to_owned(),
-                r#"field `inventory[1]` counts "disks" a second time"#,
+                r#"{"source":"a","hardware":[{"class":"disks","total":1},{"class":"disks","total":1}]}"#.to_owned(),
+                r#"field `hardware[1]` counts "disks" a second time"#,
             ),
             (
-                r#"{"source":"a","inventory":[{"class":"disks","total":2,"states":{"lost":2,"hot":1}}]}"#.to_owned(),
-                "field `inventory[0]` has 3 that are not well of 2 in all",
+                r#"{"source":"a","hardware":[{"class":"disks","total":2,"states":{"lost":2,"hot":1}}]}"#.to_owned(),
+                "field `hardware[0]` has 3 that are not well of 2 in all",
             ),
             (
-                r#"{"source":"a","inventory":[{"class":"disks","total":2,"states":{"ok":2}}]}"#.to_owned(),
-                "field `inventory[0]` counts those that are `ok`",
+                r#"{"source":"a","hardware":[{"class":"disks","total":2,"states":{"ok":2}}]}"#.to_owned(),
+                "field `hardware[0]` counts those that are `ok`",
             ),
             (
-                r#"{"source":"a","inventory":[{"class":"disks=","total":2}]}"#.to_owned(),
-                "field `inventory[0]` takes names of 1 to 32 letters",
+                r#"{"source":"a","hardware":[{"class":"disks=","total":2}]}"#.to_owned(),
+                "field `hardware[0]` takes names of 1 to 32 letters",
             ),
         ] {
             assert!(messages(&json).starts_with(start), "{}", messages(&json));

@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::{Action, Inventory, Name, Severity, SubjectKey};
+use crate::{Action, Hardware, Name, Severity, SubjectKey};
 
 /// One report of a problem daemon. Without events and conditions it is a heartbeat.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct Status {
     /// The devices it looks after, where it counts them: all classes. What it reported before stands if this is absent,
     /// except in a full report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inventory: Option<Vec<Inventory>>,
+    pub hardware: Option<Vec<Hardware>>,
     /// For how many seconds this report holds without a further one.
     #[serde(default, rename = "ttl", skip_serializing_if = "Option::is_none")]
     pub ttl_secs: Option<u64>,

@@ -26,6 +26,20 @@ pub struct NodeView {
     /// Problems that people muted, whether there are some now or not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mutes: Vec<Mute>,
+    /// What the agent goes by; an older agent does not show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configuration: Option<Arc<ConfigurationView>>,
+}
+
+/// What the agent goes by. Of two nodes with one version of nodewell, equal hashes are the same configuration and rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigurationView {
+    /// `sha256:…` over what is set in the configuration that is in force, but for the node's own name.
+    pub hash: String,
+    /// `sha256:…` over the names and bytes of the rule files that are in force.
+    pub rules_hash: String,
+    /// When both were taken: at the agent's start, or at its last reload without errors.
+    pub loaded: Timestamp,
 }
 
 /// The devices of one class on this node, over all daemons that count some.

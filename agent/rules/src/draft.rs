@@ -1,10 +1,12 @@
 //! The content of one file, before it is joined with the others: names are not looked up yet.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use nodewell_model::{ConditionSpec, Name, Severity};
 
-use crate::{Diagnostic, Location, Note, Rule, npd::stats::SystemStats, plugin::PluginMonitor, rule::FileReader};
+use crate::{
+    Diagnostic, Location, Note, Reader, Rule, npd::stats::SystemStats, plugin::PluginMonitor, rule::FileReader,
+};
 
 /// One file's content.
 #[derive(Debug, Default)]
@@ -52,14 +54,9 @@ pub(crate) struct RuleDraft {
 /// Where a rule's records come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ReaderDraft {
-    Kmsg,
-    Journal {
-        directory: Option<PathBuf>,
-    },
+    Known(Reader),
     /// A `[[source]]` of some file.
     Named(String),
-    /// NPD's: each file brings its own.
-    File(FileReader),
 }
 
 /// What holds of every rule of a reason.

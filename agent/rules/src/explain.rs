@@ -77,7 +77,7 @@ fn explained(set: &RuleSet, rule: &Rule) -> ExplainedRule {
         condition: rule.condition.clone(),
         severity: rule.severity,
         monitor: rule.monitor.to_string(),
-        source: set.readers.get(rule.reader).map(source).unwrap_or_default(),
+        source: set.readers.get(rule.reader).map(Reader::described).unwrap_or_default(),
         patterns: rule.patterns.clone(),
         counting: counting.map(|c| format!("{} matches within {}", c.count, duration::shown(c.window))),
         ends: if rule.condition.is_some() { ways(&rule.clears) } else { Vec::new() },
@@ -129,15 +129,6 @@ fn what_is_run(task: &PluginTask) -> String {
         Task::Health(checker) => {
             format!("every {interval} a look at {} ({})", checker.component.as_str(), checker.unit)
         }
-    }
-}
-
-fn source(reader: &Reader) -> String {
-    match reader {
-        Reader::Kmsg => "kmsg".to_owned(),
-        Reader::Journal { directory: None } => "journal".to_owned(),
-        Reader::Journal { directory: Some(directory) } => format!("journal in {}", directory.display()),
-        Reader::File(file) => format!("{} ({})", file.name, file.paths.join(", ")),
     }
 }
 

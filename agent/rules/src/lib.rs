@@ -17,6 +17,7 @@ pub mod rule;
 pub mod shipped;
 
 mod draft;
+mod reader;
 #[cfg(test)]
 mod testing;
 

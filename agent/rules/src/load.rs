@@ -18,6 +18,7 @@ use std::{
 };
 
 use nodewell_faults::Tables;
+use nodewell_settings::Fingerprint;
 
 use crate::{Diagnostic, Note, RuleSet, draft::Draft, native, npd, shipped};
 use files::{Format, RuleFile};
@@ -91,17 +92,21 @@ pub fn load(plan: &LoadPlan) -> Loaded {
     if found.is_empty() && diagnostics.is_empty() {
         diagnostics.extend(empty(&plan.rules));
     }
-    let mut loaded = join::join(read_all(found, plan.prose), &Known::default());
-    loaded.set.tables = plan.xids.as_deref().and_then(|path| read_tables(path, &mut diagnostics));
+    let mut hash = Fingerprint::default();
+    let mut loaded = join::join(read_all(found, plan.prose, &mut hash), &Known::default());
+    loaded.set.tables = plan.xids.as_deref().and_then(|path| read_tables(path, &mut hash, &mut diagnostics));
+    loaded.set.hash = hash.finish();
     loaded.diagnostics.splice(0..0, diagnostics);
     loaded
 }
 
-fn read_tables(path: &Path, diagnostics: &mut Vec<Diagnostic>) -> Option<Arc<Tables>> {
-    let read = Tables::with_overrides(path);
+fn read_tables(path: &Path, hash: &mut Fingerprint, diagnostics: &mut Vec<Diagnostic>) -> Option<Arc<Tables>> {
+    let text = Tables::overrides(path).inspect(|text| hash.add("xids", text));
+    let read = text.and_then(|text| Tables::merged(&text, path));
     read.inspect_err(|error| {
         diagnostics.extend(error.messages().into_iter().map(|message| Diagnostic::of_file(path, &message)))
     })
+    .map(Arc::new)
     .ok()
 }
 
@@ -116,11 +121,13 @@ pub fn load_path(path: &Path) -> Loaded {
         vec![RuleFile::on_disk(path, Format::of(path).unwrap_or(Format::Native))]
     };
     let mut known = Known::default();
-    for draft in read_all(base_files(&RulesFrom::BuiltIn, &mut diagnostics), Prose::SkimShipped) {
+    // What is only looked at is not compared with other nodes.
+    let mut hash = Fingerprint::default();
+    for draft in read_all(base_files(&RulesFrom::BuiltIn, &mut diagnostics), Prose::SkimShipped, &mut hash) {
         known.conditions.extend(draft.conditions.into_iter().map(|condition| condition.spec));
         known.rules.extend(draft.rules.into_iter().map(|draft| draft.rule));
     }
-    let mut loaded = join::join(read_all(found, Prose::Whole), &known);
+    let mut loaded = join::join(read_all(found, Prose::Whole, &mut hash), &known);
     loaded.diagnostics.splice(0..0, diagnostics);
     loaded
 }
@@ -149,8 +156,8 @@ fn empty(rules: &RulesFrom) -> Vec<Diagnostic> {
     directories.iter().map(|directory| Diagnostic::of_file(directory, message)).collect()
 }
 
-/// Drafts of all files, each file once, native ones first.
-fn read_all(found: Vec<RuleFile>, prose: Prose) -> Vec<Draft> {
+/// Drafts of all files, each file once, native ones first. Their names and texts are added to `hash`.
+fn read_all(found: Vec<RuleFile>, prose: Prose, hash: &mut Fingerprint) -> Vec<Draft> {
     let mut seen: Vec<(PathBuf, PathBuf)> = Vec::new();
     let mut drafts = Vec::with_capacity(found.len());
     for file in found {
@@ -158,7 +165,7 @@ fn read_all(found: Vec<RuleFile>, prose: Prose) -> Vec<Draft> {
         match seen.iter().find(|(known, _)| *known == real) {
             Some((_, first)) => drafts.push(read_before(&file, first)),
             None => {
-                drafts.push(read(&file, prose));
+                drafts.push(read(&file, prose, hash));
                 seen.push((real, file.path));
             }
         }
@@ -167,8 +174,8 @@ fn read_all(found: Vec<RuleFile>, prose: Prose) -> Vec<Draft> {
     drafts
 }
 
-fn read(file: &RuleFile, prose: Prose) -> Draft {
-    match file.text() {
+fn read(file: &RuleFile, prose: Prose, hash: &mut Fingerprint) -> Draft {
+    match file.text().inspect(|text| hash.add(&file.name(), text)) {
         Err(diagnostic) => Draft { diagnostics: vec![diagnostic], ..Draft::default() },
         Ok(text) if prose == Prose::SkimShipped && shipped::is_unchanged(&file.name(), &text) => {
             native::read_proven(&file.path, &skim(&text))

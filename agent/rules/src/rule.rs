@@ -1,10 +1,11 @@
 //! A validated rule set: what both formats (native TOML and Node Problem Detector's JSON) become.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use nodewell_faults::{Decoder, Tables};
 use nodewell_model::{Action, ConditionSpec, Name, Severity};
 
+pub use crate::reader::{FileReader, Reader, TimestampFormat};
 use crate::{Location, npd::stats::SystemStats, plugin::PluginMonitor};
 
 /// Everything that was loaded and found good.
@@ -22,6 +23,9 @@ pub struct RuleSet {
     /// What decoders go by, with an operator's overrides; `None`: the shipped tables, which are not read before the
     /// first line that needs them.
     pub tables: Option<Arc<Tables>>,
+    /// `sha256:…` over the names and bytes of all files that were read for it, in their order. Where they lie does not
+    /// count: the built-in copy of the rules is what the packages install.
+    pub hash: String,
 }
 
 impl RuleSet {
@@ -54,45 +58,6 @@ impl RuleSet {
         let mut decoding = self.rules.iter().filter(|rule| rule.decoder.is_some_and(|decoder| decoder.gives(reason)));
         decoding.find_map(|rule| rule.clears.check)
     }
-}
-
-/// One physical source that has to be read once, however many rules listen to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reader {
-    /// The kernel log.
-    Kmsg,
-    /// The systemd journal. `directory` is for NPD's `logPath`; `None` is the system's own.
-    Journal { directory: Option<PathBuf> },
-    /// Log files.
-    File(FileReader),
-}
-
-/// How to read a log file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileReader {
-    /// The source's name, and its monitor's, unless another reader's monitor is named so already.
-    pub name: Arc<str>,
-    /// Glob patterns.
-    pub paths: Vec<String>,
-    pub timestamp: TimestampFormat,
-    /// The part of the line that is the message: the last capture group that took part. `None`: what follows the
-    /// timestamp.
-    pub message: Option<String>,
-    /// Lines with any of these substrings are passed over.
-    pub skip: Vec<String>,
-}
-
-/// Where a file's line has its time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TimestampFormat {
-    /// `Nov 21 02:31:05 host …`, no year (RFC 3164).
-    Syslog,
-    /// `2026-11-21T02:31:05.123456+01:00 host …` (RFC 5424, rsyslog's default).
-    Rfc3339,
-    /// The line has none: the time of reading counts.
-    None,
-    /// Node Problem Detector's: a regex whose last capture is the time, in a Go layout.
-    Go { pattern: String, layout: String },
 }
 
 /// Which format the rule was written in; Node Problem Detector's has its own matching semantics.

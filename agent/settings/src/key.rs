@@ -1,6 +1,6 @@
 //! One key of a table.
 
-use crate::{Kind, Report, Section};
+use crate::{Kind, Report, Schema, Section};
 
 /// A key of a table whose values are fields of `S`.
 pub struct Key<S> {
@@ -43,6 +43,11 @@ impl<S: 'static> Key<S> {
     pub fn takes(&self) -> String {
         self.access.takes()
     }
+
+    /// The same, for programs.
+    pub fn schema(&self) -> Schema {
+        self.access.schema()
+    }
 }
 
 /// A field and its kind, whatever their types.
@@ -50,6 +55,7 @@ trait Access<S> {
     fn read(&self, settings: &mut S, section: Section<'_>, key: &'static str, report: &mut Report<'_>) -> bool;
     fn shown(&self, settings: &mut S) -> Option<String>;
     fn takes(&self) -> String;
+    fn schema(&self) -> Schema;
 }
 
 struct Field<S, K: Kind> {
@@ -70,5 +76,9 @@ impl<S, K: Kind> Access<S> for Field<S, K> {
 
     fn takes(&self) -> String {
         self.kind.takes()
+    }
+
+    fn schema(&self) -> Schema {
+        self.kind.schema()
     }
 }

@@ -10,7 +10,7 @@ pub use number::{Count, Number};
 pub use time::{Time, TimeOrNone};
 pub use word::{Choice, Path, Text, Word};
 
-use crate::{Report, Section};
+use crate::{Report, Schema, Section};
 
 /// What a key takes.
 pub trait Kind: 'static {
@@ -24,6 +24,9 @@ pub trait Kind: 'static {
 
     /// For people: `a number from 1 to 100`.
     fn takes(&self) -> String;
+
+    /// The same, for programs.
+    fn schema(&self) -> Schema;
 }
 
 /// `true` or `false`.
@@ -43,6 +46,10 @@ impl Kind for Bool {
     fn takes(&self) -> String {
         "true or false".to_owned()
     }
+
+    fn schema(&self) -> Schema {
+        Schema::Bool
+    }
 }
 
 /// What may be left unset, and has no usual value then.
@@ -61,6 +68,10 @@ impl<K: Kind> Kind for Maybe<K> {
 
     fn takes(&self) -> String {
         self.0.takes()
+    }
+
+    fn schema(&self) -> Schema {
+        self.0.schema()
     }
 }
 

@@ -6,19 +6,23 @@
 mod diagnostic;
 pub mod duration;
 pub mod files;
+mod fingerprint;
 mod key;
 pub mod kind;
 pub mod nearest;
 pub mod report;
+mod schema;
 pub mod section;
 mod table;
 
 pub use toml::de::DeTable;
 
 pub use diagnostic::{Diagnostic, Location, Note};
+pub use fingerprint::Fingerprint;
 pub use key::Key;
 pub use kind::Kind;
 pub use report::{Report, Set};
+pub use schema::{ListedKey, ListedTable, Schema};
 pub use section::{Section, StringAt, TableAt, tables};
 pub use table::{Part, ReadKeys, Shown, Table, read_text, shown};
 

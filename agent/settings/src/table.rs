@@ -4,7 +4,7 @@ use std::path::Path;
 
 use toml::de::DeTable;
 
-use crate::{Diagnostic, Key, Kind, Report, Section, TableAt, report::Set};
+use crate::{Diagnostic, Key, Kind, Report, Schema, Section, TableAt, report::Set};
 
 /// What a table of a file sets. Its default is what holds where no file says anything.
 pub trait Table: Default + 'static {
@@ -112,6 +112,8 @@ pub struct Shown {
     /// What a file may have for it, where nothing is usual.
     pub example: &'static str,
     pub takes: String,
+    /// The same, for programs.
+    pub schema: Schema,
     pub help: &'static str,
 }
 
@@ -205,6 +207,7 @@ pub fn shown<T: Table>(settings: &mut T) -> Vec<Shown> {
         usual: key.shown(&mut usual),
         example: key.example,
         takes: key.takes(),
+        schema: key.schema(),
         help: key.help,
     };
     T::keys().into_iter().map(key).collect()

@@ -143,3 +143,19 @@ fn what_is_shown_is_what_a_file_would_have() {
     assert_eq!(one("mode").takes, "\"auto\" or \"never\"");
     assert_eq!(one("enabled").help, "Whether.");
 }
+
+#[test]
+fn each_kind_says_what_it_takes_for_programs_too() {
+    let shown = shown(&mut All::default());
+    let schema = |key| shown.iter().find(|one| one.key == key).unwrap().schema.clone();
+    assert_eq!(schema("enabled"), Schema::Bool);
+    assert_eq!(schema("interval"), Schema::DURATION);
+    assert_eq!(schema("lookback"), Schema::AnyOf(vec![Schema::Words(vec!["0"]), Schema::DURATION]));
+    assert_eq!((schema("count"), schema("size")), (Schema::Number(1..=9), Schema::Number(1..=9)));
+    assert_eq!(schema("expected"), Schema::Number(0..=8));
+    assert_eq!(schema("mode"), Schema::Words(vec!["auto", "never"]));
+    assert_eq!(schema("word"), Schema::ANY_TEXT);
+    assert_eq!(schema("names"), Schema::strings(Schema::NOT_EMPTY, 0..=usize::MAX));
+    assert_eq!(schema("globs"), schema("names"));
+    assert_eq!(schema("paths"), Schema::strings(Schema::Text("^/"), 0..=usize::MAX));
+}

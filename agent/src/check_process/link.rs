@@ -6,7 +6,7 @@ use std::{cell::Cell, collections::BTreeSet, time::Duration};
 use jiff::Timestamp;
 use nodewell_client::{Client, ClientError, Discarded, Lines, Reporter, ReporterSettings};
 use nodewell_model::{
-    Condition, Event, Inventory, Name, SubjectKey,
+    Condition, Event, Hardware, Name, SubjectKey,
     api::{ClearRequest, ClearedView, ConditionProblem},
     view::{DaemonState, DaemonView},
 };
@@ -40,7 +40,7 @@ pub(super) struct Link {
     since: Cell<Timestamp>,
     /// Whether a fault or an Unknown state is reported: then a stop withdraws nothing.
     retains: Cell<bool>,
-    /// Whether an inventory was sent.
+    /// Whether a count of devices was sent.
     counts: Cell<bool>,
 }
 
@@ -153,13 +153,13 @@ impl Link {
     }
 
     /// How many devices there are.
-    pub(super) fn inventory(&self, inventory: Vec<Inventory>) {
+    pub(super) fn hardware(&self, hardware: Vec<Hardware>) {
         self.counts.set(true);
-        self.reporter.inventory(inventory);
+        self.reporter.hardware(hardware);
     }
 
     /// Whether devices were ever counted.
-    pub(super) fn has_sent_inventory(&self) -> bool {
+    pub(super) fn has_sent_hardware(&self) -> bool {
         self.counts.get()
     }
 

@@ -2,9 +2,10 @@
 
 use std::future;
 
-use sd_notify::NotifyState;
-
-use crate::{check_process::status_line::StatusLine, runtime::notify};
+use crate::{
+    check_process::status_line::StatusLine,
+    runtime::notify::{self, NotifyState},
+};
 
 /// Sends both; never returns. It runs where the work runs: if that hangs, the watchdog is not fed.
 pub(super) async fn run(status_line: StatusLine) {

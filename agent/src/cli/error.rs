@@ -8,14 +8,9 @@ use std::{
 use nodewell_client::ClientError;
 use nodewell_rules::Diagnostic;
 
-pub(super) const USAGE: u8 = 64;
-pub(super) const DATA: u8 = 65;
-pub(super) const NO_INPUT: u8 = 66;
-pub(super) const UNAVAILABLE: u8 = 69;
-pub(super) const SOFTWARE: u8 = 70;
-pub(super) const TEMPORARY: u8 = 75;
-pub(super) const NO_PERMISSION: u8 = 77;
-pub(super) const CONFIG: u8 = 78;
+pub(super) use crate::runtime::exit_code::{
+    CONFIG, DATA, NO_INPUT, NO_PERMISSION, SOFTWARE, TEMPORARY, UNAVAILABLE, USAGE,
+};
 
 /// Why a command did not do what it was asked.
 #[derive(Debug, thiserror::Error)]

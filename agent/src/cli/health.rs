@@ -122,6 +122,7 @@ mod tests {
             hardware: Vec::new(),
             refused: Vec::new(),
             mutes: Vec::new(),
+            configuration: None,
         }
     }
 

@@ -7,7 +7,7 @@ use std::{env, time::Duration};
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use nodewell_client::Client;
-use nodewell_model::hardware::{Acceptance, InventoryView};
+use nodewell_model::inventory::{Acceptance, InventoryView};
 use nodewell_settings::duration;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
@@ -160,7 +160,7 @@ fn not_yet() -> CommandError {
 
 #[cfg(test)]
 mod tests {
-    use nodewell_model::hardware::{Component, ComponentClass, ComponentView};
+    use nodewell_model::inventory::{Component, ComponentClass, ComponentView};
 
     use super::*;
 

@@ -120,7 +120,7 @@ impl Report {
             events: self.happened(now).into_iter().collect(),
             conditions: self.is(now)?.into_iter().collect(),
             source: self.source,
-            inventory: None,
+            hardware: None,
             // A sign of life promises another one.
             ttl_secs: self.ttl.map(|ttl| ttl.as_secs()).or((!self.heartbeat).then_some(0)),
             id: self.id,

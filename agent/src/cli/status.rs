@@ -38,8 +38,9 @@ const WATCH_EVERY: Duration = Duration::from_secs(1);
   nodewell status --json | jq -r '.conditions[] | select(.status == \"True\") | .type'
 
 True means that the problem is there. Unknown means that no monitor for it can see.
-What is well is one line; --all and -o wide list it. With --watch -o json each change
-is one object a line; where no agent answers any more, and where one answers again, is
+What is well is one line; --all and -o wide list it, and show hashes of configuration
+and rules: on nodes with one version of nodewell, equal ones are the same. With
+--watch -o json each change is one object a line; where no agent answers any more, and where one answers again, is
 a line on stderr each. With --problems -o json `healthy` counts what is left out.
 
 Exit codes: 0 shown, whatever the conditions are; with --exit-code 0 only if all of

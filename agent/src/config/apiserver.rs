@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nodewell_settings::{
-    Key, Kind, ReadKeys, Report, Section, Table,
+    Key, Kind, ReadKeys, Report, Schema, Section, Table,
     kind::{Time, Word, quoted},
 };
 
@@ -123,6 +123,10 @@ impl Kind for TakeOverKind {
     fn takes(&self) -> String {
         "a duration, three times heartbeat at least; true: at once; false: never".to_owned()
     }
+
+    fn schema(&self) -> Schema {
+        Schema::AnyOf(vec![Schema::Bool, Schema::DURATION])
+    }
 }
 
 /// A bool, or `auto`.
@@ -155,5 +159,9 @@ impl Kind for LeaseKind {
 
     fn takes(&self) -> String {
         "true, false or \"auto\"".to_owned()
+    }
+
+    fn schema(&self) -> Schema {
+        Schema::AnyOf(vec![Schema::Bool, Schema::Words(vec!["auto"])])
     }
 }

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use nodewell_ledger::OnStale;
 use nodewell_model::Name;
-use nodewell_settings::{Location, Report, TableAt};
+use nodewell_settings::{ListedTable, Location, Report, TableAt};
 
 /// One `[[grant]]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     pub to: Grantee,
+    /// The same as the file has it: a user by name, where it does.
+    pub written: String,
     pub conditions: Types,
     /// Only these, in conditions that are True and in events; `None` for all.
     pub reasons: Option<Vec<Name>>,
@@ -28,6 +30,11 @@ pub struct Grant {
 }
 
 impl Grant {
+    /// The keys of the table.
+    pub(super) fn listed() -> ListedTable {
+        read::listed()
+    }
+
     /// One table; `None` where it has errors.
     pub(super) fn read(table: TableAt<'_>, report: &mut Report<'_>) -> Option<Self> {
         read::read(table, report)

@@ -2,9 +2,7 @@
 
 use jiff::Timestamp;
 use nodewell_model::{Mute, MuteKey, Name, mute::WHY_LIMIT_BYTES, text::SUBJECT_LIMIT_BYTES};
-use nodewell_settings::{Location, Report, Section, TableAt};
-
-const KEYS: &[&str] = &["reason", "condition", "subject", "until", "why"];
+use nodewell_settings::{ListedKey, ListedTable, Location, Report, Schema, Section, TableAt};
 
 /// One `[[mute]]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,9 +15,22 @@ pub struct ConfiguredMute {
 }
 
 impl ConfiguredMute {
+    /// The keys of the table.
+    pub(super) fn listed() -> ListedTable {
+        let keys = vec![
+            ListedKey::new("reason", Schema::NAME, "Problems with this reason do not turn their condition.").required(),
+            ListedKey::new("condition", Schema::NAME, "Only of this condition; if unset, of all."),
+            ListedKey::new("subject", Schema::NOT_BLANK, "Only of this subject; if unset, of all."),
+            // For editors a date is a string.
+            ListedKey::new("until", Schema::NOT_EMPTY, "Before this time: a date and time with its zone.").required(),
+            ListedKey::new("why", Schema::NOT_BLANK, "Why the problem may wait; shown with it.").required(),
+        ];
+        ListedTable { name: "mute", about: "Problems that may wait, until a date: see nodewell-mute(1).", keys }
+    }
+
     /// One table; `None` where it has errors. A date that has passed is none: the mute is over.
     pub(super) fn read(table: TableAt<'_>, report: &mut Report<'_>) -> Option<Self> {
-        let section = Section::new("[[mute]]", table, KEYS, report);
+        let section = Section::new("[[mute]]", table, &Self::listed().names(), report);
         let reason = section.required_name("reason", report);
         let condition = condition(section, report);
         let subject = bounded(section, "subject", SUBJECT_LIMIT_BYTES, report);

@@ -2,7 +2,10 @@
 
 use std::{ops::RangeInclusive, time::Duration};
 
-use nodewell_settings::{Kind, Report, Section, kind::quoted};
+use nodewell_settings::{
+    Kind, Report, Schema, Section,
+    kind::{Number, quoted},
+};
 
 /// Reports at once. The highest is no limit in practice.
 pub(super) const BURSTS: RangeInclusive<u32> = 1..=1_000_000;
@@ -39,6 +42,10 @@ impl Kind for Rate {
 
     fn takes(&self) -> String {
         "a number of reports a second, or a word such as \"100/s\" or \"30/m\"".to_owned()
+    }
+
+    fn schema(&self) -> Schema {
+        Schema::AnyOf(vec![Number(COUNTS).schema(), Schema::Text(r"^\s*\+?[0-9]+\s*/\s*[smh]\s*$")])
     }
 }
 

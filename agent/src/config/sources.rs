@@ -1,10 +1,10 @@
 //! `[kmsg]` and `[journal]`: where records come from.
 
-use std::{path::PathBuf, time::Duration};
+use std::{ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use nodewell_settings::{
-    Key, Kind, Report, Section, Table,
-    kind::{Bool, Maybe, Path, TimeOrNone},
+    Key, Kind, Report, Schema, Section, Table,
+    kind::{Bool, Maybe, Number, Path, TimeOrNone},
 };
 
 /// The kernel log, unless `[kmsg] path` or `--kmsg` names another.
@@ -73,6 +73,9 @@ impl Default for JournalConfig {
     }
 }
 
+/// As many as syslog has.
+const FACILITIES: RangeInclusive<u32> = 0..=23;
+
 /// Numbers of syslog.
 struct Facilities;
 
@@ -80,7 +83,7 @@ impl Kind for Facilities {
     type Of = Vec<u32>;
 
     fn read(&self, section: Section<'_>, key: &'static str, report: &mut Report<'_>) -> Option<Vec<u32>> {
-        Some(section.numbers(key, 0..=23, report))
+        Some(section.numbers(key, FACILITIES, report))
     }
 
     fn shown(&self, value: &Vec<u32>) -> Option<String> {
@@ -89,5 +92,9 @@ impl Kind for Facilities {
 
     fn takes(&self) -> String {
         "a list of numbers from 0 to 23".to_owned()
+    }
+
+    fn schema(&self) -> Schema {
+        Schema::list(Number(FACILITIES).schema(), 0..=usize::MAX)
     }
 }

@@ -1,8 +1,8 @@
 //! The config as one table: its own keys, the tables in it, and those of which there may be several.
 
-use nodewell_checks::{TABLES, service::OwnService};
+use nodewell_checks::{TABLES, repair::UnitRepair, service::OwnService};
 use nodewell_settings::{
-    Key, Kind, Part, Report, Section, Table,
+    Key, Kind, ListedTable, Part, Report, Section, Table,
     kind::{Bool, Choice, Maybe, Path, Paths, Word},
     tables,
 };
@@ -31,6 +31,12 @@ impl Config {
             Part::of(|it: &mut Self| &mut it.socket),
         ];
         sources.into_iter().chain(checks).chain(others).collect()
+    }
+
+    /// The tables that may stand any number of times.
+    #[must_use]
+    pub fn listed() -> [ListedTable; 4] {
+        [OwnService::listed(), UnitRepair::listed(), Grant::listed(), ConfiguredMute::listed()]
     }
 }
 

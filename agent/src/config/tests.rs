@@ -190,3 +190,28 @@ fn what_the_documentation_shows_is_good() {
         assert_eq!(diagnostics(example), Vec::<String>::new(), "{example}");
     }
 }
+
+/// packaging/ansible/inventory: what a host of all groups gets, in one folder.
+#[test]
+fn the_example_of_a_fleet_is_good() {
+    let groups = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/ansible/inventory/nodewell");
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("nodewell.toml");
+    fs::write(&config, "").unwrap();
+    fs::create_dir(folder.path().join("nodewell.toml.d")).unwrap();
+    let mut names = Vec::new();
+    for group in fs::read_dir(groups).unwrap() {
+        for file in fs::read_dir(group.unwrap().path().join("nodewell.toml.d")).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), folder.path().join("nodewell.toml.d").join(file.file_name())).unwrap();
+            names.push(file.file_name());
+        }
+    }
+    let flags = Flags { config: Some(config), ..Flags::default() };
+    let (config, set) = Config::load_with_origins(&flags).unwrap();
+    assert!(!set.is_empty() && !config.grants.is_empty());
+    let count = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), count, "a host of two groups needs both files");
+}

@@ -4,14 +4,12 @@
 use std::{collections::BTreeSet, path::Path};
 
 use nodewell_checks::{
-    mounts::{
-        device::{btrfs_folder, device_name, name_in_sysfs},
-        mountinfo,
-    },
+    mounts::device::{btrfs_folder, device_name, name_in_sysfs},
     probe::{ReadError, attribute},
 };
+use nodewell_sys::proc::mountinfo;
 
-pub use nodewell_checks::mounts::mountinfo::Mount;
+pub use nodewell_sys::proc::Mount;
 
 use crate::detectors::proof::HostRoots;
 

@@ -4,6 +4,7 @@
 //! NPD would show nothing.
 
 mod apiserver;
+mod configuration;
 mod exposition;
 mod monitors;
 mod problems;
@@ -103,6 +104,7 @@ async fn text(sources: &MetricSources) -> String {
         store::write(&mut exposition, &sources.store);
     }
     process::write(&mut exposition);
+    configuration::write(&mut exposition, sources.shared_state.view().configuration.as_deref());
     exposition.append(&statistics);
     exposition.into_text()
 }

@@ -17,7 +17,10 @@ use nodewell_checks::{
     repair::UnitProblem,
     systemd::{BusError, Unit},
 };
-use nodewell_sys::journal::{Journal, JournalError, JournalLibrary};
+use nodewell_sys::{
+    journal::{Journal, JournalError, JournalLibrary},
+    proc::Status,
+};
 use tokio::{task::spawn_blocking, time::timeout};
 
 /// One collection.
@@ -120,9 +123,9 @@ fn process(text: &mut String, proc: &Path) {
     for task in tasks.take(TASKS_LIMIT) {
         let part = |name: &str| read(task.path().join(name)).unwrap_or_default();
         let status = part("status");
-        let state = status.lines().find_map(|line| line.strip_prefix("State:")).unwrap_or_default();
+        let state = Status::of(status.as_bytes()).text("State").unwrap_or_default();
         let number = task.file_name();
-        let _ = writeln!(text, "{} {} {} {}", number.display(), part("comm").trim(), state.trim(), part("wchan"));
+        let _ = writeln!(text, "{} {} {} {}", number.display(), part("comm").trim(), state, part("wchan"));
     }
     text.push('\n');
 }

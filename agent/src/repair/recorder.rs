@@ -6,9 +6,11 @@ use nodewell_checks::repair::{Decision, Hold, RepairMethod, UnitProblem, UnitRep
 use nodewell_client::{Client, Discarded, Reporter, ReporterSettings};
 use nodewell_faults::{message, reason};
 use nodewell_model::{Condition, ConditionStatus, Event, Name, Severity};
-use sd_notify::NotifyState;
 
-use crate::runtime::{clock, notify};
+use crate::runtime::{
+    clock,
+    notify::{self, NotifyState},
+};
 
 /// The problem daemon's name.
 const SOURCE: &str = "repair";

@@ -3,12 +3,11 @@
 
 use std::{future, time::Duration};
 
+pub(crate) use nodewell_journal::service_manager::{NotifyState, feed_watchdog, notify};
 use nodewell_model::{
     ConditionStatus,
     view::{ApiserverState, ApiserverView, ConditionView, NodeView},
 };
-use sd_notify::NotifyState;
-use tokio::time::{Instant, interval_at};
 
 use crate::shared_state::SharedState;
 
@@ -62,25 +61,6 @@ async fn update_line(shared_state: SharedState) {
         if view.changed().await.is_err() {
             return future::pending().await;
         }
-    }
-}
-
-/// Gives systemd's watchdog its sign of life, whatever else happens; never returns.
-pub(crate) async fn feed_watchdog() {
-    // A limit of nothing at all would be no limit.
-    let half = sd_notify::watchdog_enabled().map(|limit| limit / 2).filter(|half| !half.is_zero());
-    let Some(half) = half else { return future::pending().await };
-    let mut due = interval_at(Instant::now() + half, half);
-    loop {
-        due.tick().await;
-        notify(&[NotifyState::Watchdog]);
-    }
-}
-
-/// Does nothing where no service manager listens.
-pub(crate) fn notify(states: &[NotifyState<'_>]) {
-    if let Err(error) = sd_notify::notify(states) {
-        tracing::debug!(%error, "systemd was not notified");
     }
 }
 
@@ -172,7 +152,8 @@ mod tests {
             ApiserverView { state, last_success: None, message: "connection refused".to_owned(), undelivered };
         let conditions = conditions.into_iter().map(Into::into).collect();
         let (daemons, refused, mutes, hardware) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        summary(&NodeView { node: "n".to_owned(), conditions, daemons, refused, apiserver, hardware, mutes })
+        let (node, configuration) = ("n".to_owned(), None);
+        summary(&NodeView { node, conditions, daemons, refused, apiserver, hardware, mutes, configuration })
     }
 
     #[test]

@@ -7,13 +7,10 @@ use nix::sys::signal::Signal;
 use nodewell_rules::Diagnostic;
 use tokio::runtime::Runtime;
 
+use super::exit_code::{CONFIG, SOFTWARE, USAGE};
+
 /// The program of check processes, of their workers and of repairs.
 pub const CHECKS: &str = "nodewell-checks";
-
-/// `EX_USAGE`, `EX_SOFTWARE`, `EX_CONFIG` of sysexits.h.
-const USAGE: u8 = 64;
-const SOFTWARE: u8 = 70;
-const CONFIG: u8 = 78;
 
 /// Also with what the user sees of their own error or question.
 pub fn command_line<L: Parser>() -> Result<L, ExitCode> {

@@ -25,7 +25,7 @@ use crate::{bucket::Rate, runtime::clock};
 const CONFIG: &str = crate::config::DEFAULT_CONFIG;
 /// What no `[[grant]]` of the config gives.
 const COUNTING: &str = "devices of the node are counted only by nodewell's own check processes, root and the agent's own \
-                        user, because all counts are added up: leave the field `inventory` out";
+                        user, because all counts are added up: leave the field `hardware` out";
 
 /// The one type that decides.
 pub(super) struct Gate {
@@ -164,8 +164,8 @@ fn what(missing: &Missing) -> String {
     if missing.events {
         parts.push("events".to_owned());
     }
-    if missing.inventory {
-        parts.push("an inventory".to_owned());
+    if missing.hardware {
+        parts.push("hardware".to_owned());
     }
     if !missing.reasons.is_empty() {
         parts.push(format!("with reason {}", names(&missing.reasons)));
@@ -177,10 +177,10 @@ fn what(missing: &Missing) -> String {
 fn ungranted(who: &Identity, missing: &Missing) -> String {
     let what = what(missing);
     let add = format!("add to {CONFIG} and reload nodewell:\n{}", example(who, missing));
-    if !missing.inventory {
+    if !missing.hardware {
         return format!("{who} may not report {what}; to allow it, {add}");
     }
-    let is_all = Missing { inventory: true, ..Missing::default() } == *missing;
+    let is_all = Missing { hardware: true, ..Missing::default() } == *missing;
     let rest = if is_all { String::new() } else { format!("; to allow the rest, {add}") };
     format!("{who} may not report {what}; {COUNTING}{rest}")
 }

@@ -40,6 +40,7 @@ impl Grants {
     pub fn new(config: &[Grant]) -> Self {
         let check_processes = check_process_units::UNITS.iter().map(|unit| Grant {
             to: Grantee::Unit((*unit).to_owned()),
+            written: String::new(),
             conditions: Types::All,
             reasons: None,
             events: true,
@@ -84,7 +85,7 @@ pub(super) struct Missing {
     pub(super) reasons: Vec<Name>,
     pub(super) events: bool,
     /// It counts devices: no grant of the config gives that.
-    pub(super) inventory: bool,
+    pub(super) hardware: bool,
 }
 
 impl Missing {
@@ -126,7 +127,7 @@ impl Rights<'_> {
         for event in reports.iter().flat_map(|report| &report.events) {
             self.event(&event.reason, &mut missing);
         }
-        missing.inventory = !self.are_of_everything() && reports.iter().any(counts);
+        missing.hardware = !self.are_of_everything() && reports.iter().any(counts);
         missing
     }
 
@@ -190,7 +191,7 @@ impl Grant {
 
 /// Counts are withdrawn by an empty account, which every peer may send.
 fn counts(report: &Status) -> bool {
-    report.inventory.as_ref().is_some_and(|counted| !counted.is_empty())
+    report.hardware.as_ref().is_some_and(|counted| !counted.is_empty())
 }
 
 fn push_new(names: &mut Vec<Name>, name: &Name) {

@@ -1,8 +1,6 @@
 //! The process at the other end. The accept takes only what the kernel reports (user, groups, a hold on the process);
 //! where the process lives is looked up on demand, once for each connection.
 
-mod cgroup;
-mod container;
 mod identity;
 mod process;
 #[cfg(test)]
@@ -15,12 +13,11 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use nodewell_checks::cgroup::{Cgroups, Home};
 use nodewell_sys::peer::{self as kernel, Credentials, Help, Hold};
 
-#[cfg(any(test, feature = "fuzzing"))]
-pub(crate) use cgroup::owner;
-pub(crate) use cgroup::{CgroupOwner, Home};
 pub(super) use identity::Identity;
+pub(super) use nodewell_checks::cgroup::CgroupOwner;
 use process::{ProcessReading, Stat};
 
 /// The host as peers are seen from it.
@@ -115,7 +112,7 @@ impl Peer {
         if let Some(doubt) = self.doubt(&reading) {
             return doubt;
         }
-        let owner = cgroup::owner(&reading.cgroup, &self.host.home);
+        let owner = Cgroups::parse(&reading.cgroup).owner(&self.host.home);
         match owner {
             // Whatever its cgroup is called, it is shut in; a runtime that names its cgroups like units is found here.
             CgroupOwner::Unit(name) if reading.pid_namespaces != 1 => CgroupOwner::Container(name),

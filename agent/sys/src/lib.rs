@@ -1,6 +1,7 @@
 //! The only unsafe code of nodewell, each piece behind a safe door: libsystemd's journal, bus errors, memory, malloc,
 //! contained children, socket activation, the process behind a socket, names that resolve, questions to disks, to
-//! RAID cards and to the BMC, the kernel's clock, NVML where nvml-wrapper is not enough.
+//! RAID cards and to the BMC, the kernel's clock, NVML where nvml-wrapper is not enough. And what procfs shows of
+//! tasks and of mounts, which takes nothing unsafe; some of these ask it, too.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod activation;
@@ -15,5 +16,6 @@ pub mod names;
 pub mod nvme;
 pub mod nvml;
 pub mod peer;
+pub mod proc;
 pub mod sg;
 pub mod timex;

@@ -9,6 +9,8 @@ use std::{fs, io, ops::Range, ptr};
 pub use heap::{one_malloc_arena, trim_heap};
 pub use relocations::drop_relocations;
 
+use crate::proc::Status;
+
 /// The smallest page that Linux has.
 const PAGE: usize = 4096;
 /// Of linux/capability.h.
@@ -34,9 +36,8 @@ pub fn may_lock_all() -> bool {
 
 /// Root's processes need not have it.
 fn has_capability(number: u32) -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
-    effective.is_some_and(|effective| effective >> number & 1 == 1)
+    let status = fs::read("/proc/self/status").unwrap_or_default();
+    Status::of(&status).mask("CapEff").is_some_and(|effective| effective >> number & 1 == 1)
 }
 
 /// Keeps this process's memory in RAM (`mlockall(2)`). Without `CAP_IPC_LOCK` the kernel allows `RLIMIT_MEMLOCK`

@@ -5,6 +5,7 @@
 //! controllers start them elsewhere and their volumes are detached, although no kubelet reported that they ended. It is
 //! done only once the node is proven to be off, or to be cut off its storage.
 
+pub mod ended;
 pub mod fence;
 pub mod policy;
 pub mod request;
@@ -17,6 +18,15 @@ use serde::{Deserialize, Serialize};
 
 pub const GROUP: &str = "nodewell.dev";
 pub const VERSION: &str = "v1alpha1";
+
+/// The controller's name in `managedFields` and Events.
+pub const CONTROLLER_FIELD_MANAGER: &str = "nodewell-controller";
+/// Where ConfigMaps, Secrets and the agents' Leases are, unless the configuration names another.
+pub const NAMESPACE: &str = "nodewell";
+/// Where the controller's own Leases and its report are, and no other client's.
+pub const LEADER_NAMESPACE: &str = "nodewell-controller";
+/// In [`NAMESPACE`]; `nodewell-controller pause` makes it.
+pub const PAUSE_CONFIG_MAP: &str = "nodewell-pause";
 
 /// On a Node or a `NodeFence`: the controller does nothing to this node. Its value is a reason for people.
 pub const SKIP_REMEDIATION: &str = "nodewell.dev/skip-remediation";

@@ -20,6 +20,7 @@ pub mod forecast;
 pub mod fuzzing;
 pub mod govaluate;
 pub mod guard;
+pub mod leader_report;
 pub mod liveness;
 pub mod message;
 pub mod method;

@@ -10,7 +10,7 @@ mod webhook;
 use std::path::PathBuf;
 
 use nodewell_settings::{
-    Key, Kind, Part, Report, Section, Shown, Table,
+    Key, Kind, Part, Report, Schema, Section, Shown, Table,
     kind::{Bool, Maybe, Path, Strings, Text, Word},
     shown,
 };
@@ -124,7 +124,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             dry_run: true,
-            namespace: "nodewell".to_owned(),
+            namespace: nodewell_remediation::api::NAMESPACE.to_owned(),
             kubeconfig: None,
             node_name: None,
             metrics_listen: MetricsListen::default(),
@@ -171,5 +171,9 @@ impl Kind for Probes {
 
     fn takes(&self) -> String {
         "a list of host:port".to_owned()
+    }
+
+    fn schema(&self) -> Schema {
+        Schema::strings(Schema::Text(r"^[\s\S]+:\+?[0-9]+$"), 0..=usize::MAX)
     }
 }

@@ -200,7 +200,7 @@ fn the_shipped_config_changes_nothing_and_is_right_when_uncommented() {
     assert_eq!(parse(Path::new("c.toml"), SHIPPED).unwrap(), Settings::default());
     let uncommented: Vec<&str> = SHIPPED
         .lines()
-        .map(|line| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line))
+        .map(|line| line.strip_prefix('#').filter(|rest| !rest.starts_with([' ', ':'])).unwrap_or(line))
         .collect();
     Config::resolved(parse(Path::new("c.toml"), &uncommented.join("\n")).unwrap()).unwrap();
 }

@@ -5,35 +5,21 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use nodewell_reconcile::api_error::ApiError;
-use nodewell_remediation::api::{GROUP, VERSION, fence::NodeFence};
+pub use nodewell_remediation::api::ended::is_ended;
+use nodewell_remediation::api::{
+    GROUP, VERSION,
+    ended::{RECORD, name_of},
+    fence::NodeFence,
+};
 use serde_json::{Value, json};
 
 use super::{fences, wire::Wire};
 
-/// Between the node's name and the beginning of the record's UID.
-const ENDED: &str = "-ended-";
-/// A name has at most 253 letters.
-const NODE_CHARS: usize = 230;
-/// The UID of the record that this is a copy of.
-const RECORD: &str = "nodewell.dev/record";
 /// More are not kept, however young: a policy that goes round in circles must not fill etcd.
 const MOST: usize = 1000;
 
-/// Whether an object is such a copy: what is open is named like its node. Neither name can be changed.
-#[must_use]
-pub fn is_ended(fence: &Value) -> bool {
-    let name = fence["metadata"]["name"].as_str().unwrap_or_default();
-    name.contains(ENDED) && fence["spec"]["nodeName"].as_str().is_some_and(|node| node != name)
-}
-
 fn name(fence: &NodeFence) -> String {
     name_of(&fence.spec.node_name, &fence.metadata.uid)
-}
-
-fn name_of(node: &str, uid: &str) -> String {
-    let node: String = node.chars().take(NODE_CHARS).collect();
-    let uid: String = uid.chars().take(8).collect();
-    format!("{}{ENDED}{uid}", node.trim_end_matches(['.', '-']))
 }
 
 /// The copy of the record of `node` that had this UID, if it is kept.

@@ -7,11 +7,9 @@ use std::{
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use nodewell_reconcile::api_error::ApiError;
+pub use nodewell_remediation::api::PAUSE_CONFIG_MAP;
 
 use super::wire::Wire;
-
-/// In the controller's namespace; `nodewell-controller pause` makes it.
-pub const PAUSE_CONFIG_MAP: &str = "nodewell-pause";
 
 /// A reason, if one of these files is there.
 pub(super) fn of_files(files: &[PathBuf]) -> Option<String> {

@@ -87,6 +87,20 @@ fn the_kinds_of_requests_are_as_their_clients_expect_them() {
     }
 }
 
+/// `kubectl get` fits a terminal: what may be long is a column of `-o wide`.
+#[test]
+fn what_has_any_length_is_no_column_by_default() {
+    for text in [POLICIES, FENCES, REQUESTS, TEMPLATES] {
+        let definition: Value = serde_saphyr::from_str(text).unwrap();
+        let columns = &definition["spec"]["versions"][0]["additionalPrinterColumns"];
+        let shown = columns.as_array().into_iter().flatten().filter(|column| column["priority"].is_null());
+        for path in shown.map(|column| column["jsonPath"].as_str().unwrap()) {
+            let is_long = ["when", "cause", "message", "text"].iter().any(|name| path.ends_with(&format!(".{name}")));
+            assert!(!is_long, "{path}");
+        }
+    }
+}
+
 #[test]
 fn steps_of_records_are_steps_of_policies() {
     let steps = |text| schema(text, "spec")["properties"]["steps"]["items"].clone();

@@ -143,6 +143,23 @@ fn peoples_roles_are_no_wider_than_their_names() {
     assert_eq!(names, ["nodewell:view"], "nothing but reading comes with the cluster's own roles");
 }
 
+/// Of ConfigMaps it names two: others there say how nodes are fenced.
+#[test]
+fn who_looks_at_the_fleet_reads_and_does_nothing() {
+    let all = manifests();
+    let viewer = rules_of(&all, "ClusterRole", "nodewell:fleet-viewer");
+    for (verb, resource) in [("list", "nodes"), ("list", "nodefences"), ("list", "leases"), ("list", "events")] {
+        assert!(may(&viewer, verb, resource), "{verb} {resource}");
+    }
+    for rule in &viewer {
+        let verbs: Vec<&str> = rule["verbs"].as_array().unwrap().iter().map(|verb| verb.as_str().unwrap()).collect();
+        assert!(verbs.iter().all(|verb| ["get", "list", "watch"].contains(verb)), "{verbs:?}");
+        assert!(!has(&rule["resources"], "secrets") && !has(&rule["resources"], "*"), "{rule}");
+        let names = rule["resourceNames"].as_array().map(Vec::len);
+        assert_eq!(names, has(&rule["resources"], "configmaps").then_some(2), "{rule}");
+    }
+}
+
 /// What has machines turned off comes in manifests of its own, and answers nothing.
 #[test]
 fn requests_are_made_and_answered_by_optional_roles_alone() {

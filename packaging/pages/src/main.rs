@@ -3,6 +3,8 @@
 //! `nodewell-pages pages FOLDER` writes man pages and completions as they lie below /usr/share;
 //! `nodewell-pages config` prints packaging/nodewell.toml, `controller-config` packaging/nodewell-controller.toml,
 //! `reference` docs/reference/configuration.md, and `messages` docs/reference/messages.md;
+//! `nodewell-pages schema` prints packaging/schema/nodewell.schema.json, and `controller-schema`
+//! packaging/schema/nodewell-controller.schema.json;
 //! `nodewell-pages changelog VERSION DATE` turns CHANGELOG.md (standard input) into what nfpm puts into each format.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -14,6 +16,7 @@ mod examples;
 mod guide;
 mod messages;
 mod roff;
+mod schema;
 mod settings;
 
 use std::{
@@ -60,8 +63,8 @@ const IDENTITY: Guide = Guide {
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error(
-        "usage: nodewell-pages pages FOLDER | config | controller-config | reference | messages | \
-         changelog VERSION DATE < CHANGELOG.md"
+        "usage: nodewell-pages pages FOLDER | config | controller-config | schema | controller-schema | reference | \
+         messages | changelog VERSION DATE < CHANGELOG.md"
     )]
     Usage,
     #[error("cannot write {path}: {source}")]
@@ -77,6 +80,8 @@ fn main() -> ExitCode {
         ["pages", folder] => pages(Path::new(folder)),
         ["config"] => print(&settings::agents_file()),
         ["controller-config"] => print(&settings::controllers_file()),
+        ["schema"] => print(&settings::agents_schema()),
+        ["controller-schema"] => print(&settings::controllers_schema()),
         ["reference"] => print(&settings::page()),
         ["messages"] => print(&messages::page()),
         ["changelog", version, date] => print_changelog(version, date),
@@ -104,6 +109,7 @@ fn pages(folder: &Path) -> Result<(), Failure> {
         ("nodewelld", CommandLine::command()),
         ("nodewell-checks", ChecksCommandLine::command()),
         ("nodewell-controller", controller::command()),
+        ("kubectl-nodewell", nodewell_kubectl::command()),
     ];
     let files = programs.map(|(name, command)| completions::of_command(name, &command)).into_iter().flatten();
     for file in files.chain(completions::of("nodewell", cli::completion_script)) {
@@ -117,6 +123,7 @@ fn every_page() -> io::Result<Vec<Page>> {
     pages.extend(commands::pages(CommandLine::command(), "8", "nodewell(1), nodewell.toml(5), nodewell-socket(7)")?);
     pages.extend(commands::pages(ChecksCommandLine::command(), "8", "nodewelld(8), nodewell(1), nodewell.toml(5)")?);
     pages.extend(commands::pages(controller::command(), "8", "nodewelld(8), nodewell(1)")?);
+    pages.extend(commands::pages(nodewell_kubectl::command(), "1", "kubectl(1), nodewell-controller(8), nodewell(1)")?);
     pages.extend([CONFIGURATION.page(), SOCKET.page(), IDENTITY.page()]);
     Ok(pages)
 }
@@ -148,7 +155,11 @@ mod tests {
         for command in controller::command().get_subcommands() {
             assert!(names.contains(&format!("nodewell-controller-{}.8", command.get_name())), "{}", command.get_name());
         }
+        for command in nodewell_kubectl::command().get_subcommands() {
+            assert!(names.contains(&format!("kubectl-nodewell-{}.1", command.get_name())), "{}", command.get_name());
+        }
         for page in [
+            "kubectl-nodewell.1",
             "nodewell-controller.8",
             "nodewell.1",
             "nodewelld.8",
@@ -181,11 +192,13 @@ mod tests {
             "bash-completion/completions/nodewell",
             "bash-completion/completions/nodewelld",
             "zsh/_nodewell",
+            "zsh/_kubectl-nodewell",
             "fish/vendor_completions.d/nodewelld.fish",
         ] {
             let text = fs::read_to_string(folder.path().join(file)).unwrap();
             assert!(text.contains("nodewell"), "{file}");
-            assert_eq!(text.contains("KernelOops"), !file.contains("nodewelld"), "{file} names reasons");
+            let names_reasons = file.ends_with("/nodewell") || file.ends_with("/_nodewell");
+            assert_eq!(text.contains("KernelOops"), names_reasons, "{file} names reasons");
         }
     }
 }

@@ -1,16 +1,23 @@
-//! Configurations as their keys declare them: the files that the packages install, and the reference.
+//! Configurations as their keys declare them: the files that the packages install, the reference, and the schemas.
 
 use nodewell_agent::config::Config;
 use nodewell_controller::config::Settings as ControllerSettings;
 use nodewell_settings::Shown;
+use serde_json::{Value, json};
+
+use crate::schema;
 
 const AGENT_HEAD: &str = "\
+#:schema file:///usr/share/nodewell/nodewell.schema.json
+
 # nodewelld's configuration: every key, with its default. nodewell.toml(5) explains them.
 # Set yours in a file of its own, /etc/nodewell/nodewell.toml.d/NAME.toml, and upgrades never ask about this one.
 # `nodewell check` reports every error, `nodewell config show` what holds; `systemctl reload nodewell` reads rules,
 # grants and mutes again, a restart everything.
 ";
 const CONTROLLER_HEAD: &str = "\
+#:schema file:///usr/share/nodewell-controller/nodewell-controller.schema.json
+
 # The controller's configuration: every key, with its default or an example.
 # Set yours in a file of its own, /etc/nodewell/nodewell-controller.toml.d/NAME.toml, and upgrades never ask about this
 # one. `nodewell-controller check` reports every error with its line.
@@ -45,6 +52,21 @@ pub(crate) fn controllers_file() -> String {
 pub(crate) fn page() -> String {
     let (agent, controller) = (section(&agents()), section(&controllers()));
     format!("{PAGE_HEAD}\n## nodewell.toml\n{agent}\n## nodewell-controller.toml\n{controller}")
+}
+
+/// packaging/schema/nodewell.schema.json.
+pub(crate) fn agents_schema() -> String {
+    let mut schema = schema::of("nodewell.toml", &agents(), &Config::listed());
+    let socket = &mut schema["properties"]["socket"];
+    // `socket = "PATH"` is short for its `path` alone.
+    let (table, path): (Value, Value) = (socket.clone(), socket["properties"]["path"].clone());
+    *socket = json!({ "anyOf": [table, path] });
+    format!("{schema:#}\n")
+}
+
+/// packaging/schema/nodewell-controller.schema.json.
+pub(crate) fn controllers_schema() -> String {
+    format!("{:#}\n", schema::of("nodewell-controller.toml", &controllers(), &[]))
 }
 
 fn agents() -> Vec<Shown> {
@@ -86,7 +108,8 @@ fn section(keys: &[Shown]) -> String {
     text
 }
 
-fn is_table(name: &str) -> bool {
+/// Whether this is a table's name, and not that of what stands in none.
+pub(crate) fn is_table(name: &str) -> bool {
     name.starts_with('[')
 }
 
@@ -126,6 +149,8 @@ mod tests {
             (include_str!("../../nodewell.toml"), agents_file(), "config"),
             (include_str!("../../nodewell-controller.toml"), controllers_file(), "controller-config"),
             (include_str!("../../../docs/reference/configuration.md"), page(), "reference"),
+            (include_str!("../../schema/nodewell.schema.json"), agents_schema(), "schema"),
+            (include_str!("../../schema/nodewell-controller.schema.json"), controllers_schema(), "controller-schema"),
         ] {
             assert_eq!(committed, made, "write it: nodewell-pages {how}");
         }

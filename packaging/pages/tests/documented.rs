@@ -69,7 +69,9 @@ fn the_shipped_configuration_changes_nothing_and_is_right_when_uncommented() {
     assert_eq!(parse(path, SHIPPED).unwrap(), Config::default());
     let uncommented: String = SHIPPED
         .lines()
-        .map(|line| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line).to_owned() + "\n")
+        .map(|line| {
+            line.strip_prefix('#').filter(|rest| !rest.starts_with([' ', ':'])).unwrap_or(line).to_owned() + "\n"
+        })
         .collect();
     let config = parse(path, &uncommented).unwrap_or_else(|wrong| panic!("{wrong:?}"));
     assert_eq!((config.checks.services.own.len(), config.repair.units.len(), config.grants.len()), (6, 1, 3));

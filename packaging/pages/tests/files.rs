@@ -10,8 +10,15 @@ use std::{
 
 use tempfile::TempDir;
 
-const PARTS: [&str; 6] =
-    ["packaging", "systemd", "docs", "agent/rules/shipped", "agent/Cargo.toml", "controller/Cargo.toml"];
+const PARTS: [&str; 7] = [
+    "packaging",
+    "systemd",
+    "docs",
+    "agent/rules/shipped",
+    "agent/Cargo.toml",
+    "controller/Cargo.toml",
+    "controller/kubectl/Cargo.toml",
+];
 
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()

@@ -51,10 +51,12 @@ fn installed(machine: &Machine) {
     assert_eq!(machine.property(UNIT, "ActiveState"), "inactive");
     assert_eq!(machine.run(["systemctl", "is-enabled", UNIT]).stdout, "disabled\n");
     machine.sh("nodewell-controller check && nodewell-controller --version");
+    machine.sh("kubectl-nodewell --version && kubectl-nodewell status --help");
     for file in [
         "rbac.yaml",
         "rbac-approver.yaml",
         "rbac-people.yaml",
+        "rbac-view.yaml",
         "crds/nodefences.yaml",
         "crds/remediationpolicies.yaml",
         "nodewell-chart.tgz",

@@ -59,6 +59,7 @@ impl Exporter {
             hardware: Vec::new(),
             refused: Vec::new(),
             mutes: Vec::new(),
+            configuration: None,
         });
     }
 

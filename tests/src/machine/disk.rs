@@ -33,7 +33,9 @@ impl Disk {
         Self { _folder: folder, root }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    /// Where its root lies.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.root
     }
 

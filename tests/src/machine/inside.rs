@@ -9,7 +9,7 @@ use std::{
 };
 
 use hyper::{Method, StatusCode};
-use nodewell_model::view::{ConditionView, EventView, NodeView};
+use nodewell_model::view::{ConditionView, DaemonState, EventView, NodeView};
 
 use super::{LONG, boot};
 use crate::{
@@ -133,8 +133,18 @@ impl Inside {
     /// All conditions, if the agent answers: it may be starting, or have as many connections as it takes.
     #[must_use]
     pub fn conditions(&self) -> Option<Vec<ConditionView>> {
-        let view: NodeView = serde_json::from_str(&self.ask("/v1/status")?.body).ok()?;
-        Some(view.conditions.into_iter().map(std::sync::Arc::unwrap_or_clone).collect())
+        Some(self.view()?.conditions.into_iter().map(std::sync::Arc::unwrap_or_clone).collect())
+    }
+
+    /// Whether all of the agent's monitors have looked once: what its status shows is true from then on.
+    #[must_use]
+    pub fn has_looked(&self) -> bool {
+        let is_starting = |view: &NodeView| view.daemons.iter().any(|daemon| daemon.state == DaemonState::Starting);
+        self.view().is_some_and(|view| !view.conditions.is_empty() && !is_starting(&view))
+    }
+
+    fn view(&self) -> Option<NodeView> {
+        serde_json::from_str(&self.ask("/v1/status")?.body).ok()
     }
 
     /// One condition, if the agent answers and has it.

@@ -1,4 +1,4 @@
-//! The Debian package under test: built from this tree once a test process, or named by `NODEWELL_DEB` (and
+//! The package under test: built from this tree once a test process. The Debian package may be named by `NODEWELL_DEB` (and
 //! `NODEWELL_NEWER_DEB` for one to upgrade to).
 
 use std::{
@@ -29,7 +29,7 @@ impl Package {
     #[must_use]
     pub fn built() -> Self {
         static BUILT: OnceLock<PathBuf> = OnceLock::new();
-        Self(BUILT.get_or_init(|| std::env::var_os("NODEWELL_DEB").map_or_else(|| build(&[]), PathBuf::from)))
+        Self(BUILT.get_or_init(|| std::env::var_os("NODEWELL_DEB").map_or_else(|| build_deb(&[]), PathBuf::from)))
     }
 
     /// The same with a higher version, to upgrade to.
@@ -40,7 +40,7 @@ impl Package {
     pub fn newer() -> Self {
         static NEWER: OnceLock<PathBuf> = OnceLock::new();
         let named = || std::env::var_os("NODEWELL_NEWER_DEB").map(PathBuf::from);
-        Self(NEWER.get_or_init(|| named().unwrap_or_else(|| build(&[("VERSION", "99.0.0")]))))
+        Self(NEWER.get_or_init(|| named().unwrap_or_else(|| build_deb(&[("VERSION", "99.0.0")]))))
     }
 }
 
@@ -88,21 +88,40 @@ impl Inside {
     }
 }
 
-fn build(variables: &[(&str, &str)]) -> PathBuf {
+/// The agent's rpm as this tree makes it.
+///
+/// # Panics
+/// If it cannot be made.
+#[must_use]
+pub fn built_rpm() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let file = format!("nodewell-{}-1.{}.rpm", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);
+    BUILT.get_or_init(|| build("rpm", &[], |packages| own_copy(&packages.join(file))))
+}
+
+fn build_deb(variables: &[(&str, &str)]) -> PathBuf {
+    let version = variables.first().map_or(env!("CARGO_PKG_VERSION"), |(_, version)| version);
+    build("deb", variables, |packages| {
+        let agent = packages.join(format!("nodewell_{version}-1_{ARCHITECTURE}.deb"));
+        own_copy(&of_the_controller(&agent));
+        own_copy(&agent)
+    })
+}
+
+/// Builds all packages of one format, and gives what `copy` makes of the folder that they are in: afterwards another process
+/// writes them again.
+fn build(format: &str, variables: &[(&str, &str)], copy: impl FnOnce(&Path) -> PathBuf) -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests is a folder of the workspace");
+    let packages = workspace.join("target/packages");
     // Several test binaries run side by side, and the packages are put together in one folder.
-    fs::create_dir_all(workspace.join("target/packages")).unwrap();
-    let lock = File::create(workspace.join("target/packages/lock")).unwrap();
+    fs::create_dir_all(&packages).unwrap();
+    let lock = File::create(packages.join("lock")).unwrap();
     lock.lock().unwrap();
     let mut command = nodewell_kit::calling_cargo(workspace.join("packaging/build"), workspace);
-    command.arg("deb").env("PROFILE", "dev").envs(variables.iter().copied());
+    command.arg(format).env("PROFILE", "dev").envs(variables.iter().copied());
     let output = command.stdin(Stdio::null()).output().unwrap();
-    assert!(output.status.success(), "packaging/build deb: {}", String::from_utf8_lossy(&output.stderr));
-    let version = variables.first().map_or(env!("CARGO_PKG_VERSION"), |(_, version)| version);
-    let agent = workspace.join(format!("target/packages/nodewell_{version}-1_{ARCHITECTURE}.deb"));
-    // Once the lock is released another process writes them again.
-    own_copy(&of_the_controller(&agent));
-    own_copy(&agent)
+    assert!(output.status.success(), "packaging/build {format}: {}", String::from_utf8_lossy(&output.stderr));
+    copy(&packages)
 }
 
 /// A copy of a package for this process.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use glob::Pattern;
 use nodewell_message::MessageArgs;
-use nodewell_model::{Inventory, Name};
+use nodewell_model::{Hardware, Name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -202,14 +202,14 @@ impl BmcJudge {
         }
     }
 
-    fn inventory(&self) -> Option<Inventory> {
+    fn hardware(&self) -> Option<Hardware> {
         let word = match &self.bmc {
             Bmc::Absent => return None,
             Bmc::Unknown(_) => Some("not answering"),
             Bmc::Answers { .. } => self.history.alarms.reported().any(|(alarm, _)| alarm.holds()).then_some("alarmed"),
         };
         let states = word.into_iter().map(|word| (word.to_owned(), 1)).collect();
-        Some(Inventory { class: "BMCs".to_owned(), total: 1, states, informational: false })
+        Some(Hardware { class: "BMCs".to_owned(), total: 1, states, informational: false })
     }
 }
 
@@ -237,7 +237,7 @@ impl Judge for BmcJudge {
         Findings {
             verdicts: self.verdicts(),
             events,
-            inventory: self.inventory().into_iter().collect(),
+            hardware: self.hardware().into_iter().collect(),
             ..Findings::default()
         }
     }

@@ -100,7 +100,7 @@ fn a_bmc_that_answers_is_well_and_history_is_no_news() {
     for _ in 0..9 {
         let findings = machine.look();
         assert_eq!((findings.verdicts.len(), reason(&findings, BMC).as_str()), (1, "healthy"));
-        assert_eq!((events(&findings), findings.inventory[0].total), (vec![], 1));
+        assert_eq!((events(&findings), findings.hardware[0].total), (vec![], 1));
     }
 }
 
@@ -178,7 +178,7 @@ fn an_assertion_lasts_until_its_deassertion() {
     assert_eq!(reason(&machine.look(), SUPPLY), "absent", "one look is none");
     let findings = machine.look();
     assert_eq!(reason(&findings, SUPPLY), "PowerSupplyFailed");
-    assert_eq!((reason(&findings, BMC).as_str(), findings.inventory[0].states["alarmed"]), ("healthy", 1));
+    assert_eq!((reason(&findings, BMC).as_str(), findings.hardware[0].states["alarmed"]), ("healthy", 1));
     machine.restart();
     assert_eq!(reason(&machine.looks(99), SUPPLY), "PowerSupplyFailed", "and a restart takes nothing back");
     // Another state, and another sensor.
@@ -305,7 +305,7 @@ fn a_bmc_that_does_not_answer_is_unknown_with_what_was_open() {
         let findings = machine.look();
         assert_eq!(reason(&findings, BMC), "unknown: DeviceUnreadable");
         assert_eq!(reason(&findings, SUPPLY), "unknown: DeviceUnreadable");
-        assert_eq!(findings.inventory[0].states["not answering"], 1);
+        assert_eq!(findings.hardware[0].states["not answering"], 1);
     }
     let silent = PollError::NoAnswer(NoAnswer::asked(machine.now.wall, "no answer within 20 s"));
     for (answer, expected) in [

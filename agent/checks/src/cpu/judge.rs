@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nodewell_faults::message;
-use nodewell_model::{Inventory, Name};
+use nodewell_model::{Hardware, Name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -154,7 +154,7 @@ impl CpuJudge {
                 let verdicts = std::iter::once(verdict(ALL.to_owned(), self.all())).chain(self.each()).collect();
                 Findings {
                     verdicts,
-                    inventory: vec![self.inventory()],
+                    hardware: vec![self.hardware()],
                     recoveries: self.recoveries(now),
                     ..Findings::default()
                 }
@@ -162,7 +162,7 @@ impl CpuJudge {
             Some(LastPoll::Unknown(state)) => {
                 let reported = self.boot.reported.0.iter().map(|cpu| verdict(format!("CPU {cpu}"), state.clone()));
                 let verdicts = std::iter::once(verdict(ALL.to_owned(), state.clone())).chain(reported).collect();
-                Findings { verdicts, inventory: self.last_inventory().into_iter().collect(), ..Findings::default() }
+                Findings { verdicts, hardware: self.last_hardware().into_iter().collect(), ..Findings::default() }
             }
         }
     }
@@ -215,20 +215,20 @@ impl CpuJudge {
     }
 
     /// CPUs that were counted are there, however they are.
-    fn last_inventory(&self) -> Option<Inventory> {
-        let inventory = self.inventory();
-        let states = BTreeMap::from([("not answering".to_owned(), inventory.total)]);
-        (inventory.total > 0 && !self.last.online.0.is_empty()).then_some(Inventory { states, ..inventory })
+    fn last_hardware(&self) -> Option<Hardware> {
+        let hardware = self.hardware();
+        let states = BTreeMap::from([("not answering".to_owned(), hardware.total)]);
+        (hardware.total > 0 && !self.last.online.0.is_empty()).then_some(Hardware { states, ..hardware })
     }
 
-    fn inventory(&self) -> Inventory {
+    fn hardware(&self) -> Hardware {
         let offline = count(self.boot.offline.0.len());
         let hot = self.boot.throttled.iter().filter_map(|package| self.throttles.get(package)).map(Throttle::cpus);
         let online = count(self.last.online.0.len());
         let states = [("offline", offline), ("throttled", hot.sum::<u32>().min(online))];
         let states = states.into_iter().filter(|(_, count)| *count > 0);
         let states = states.map(|(word, count)| (word.to_owned(), count)).collect();
-        Inventory { class: "CPUs".to_owned(), total: online + offline, states, informational: false }
+        Hardware { class: "CPUs".to_owned(), total: online + offline, states, informational: false }
     }
 }
 

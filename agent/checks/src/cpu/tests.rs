@@ -135,8 +135,8 @@ fn a_healthy_node_is_healthy() {
     let findings = node.looks(3);
     assert_eq!(findings.verdicts.len(), 1);
     assert_eq!(reasons(&findings, "CPU"), ["healthy"]);
-    assert_eq!((findings.inventory[0].class.as_str(), findings.inventory[0].total), ("CPUs", 8));
-    assert_eq!(findings.inventory[0].healthy(), 8);
+    assert_eq!((findings.hardware[0].class.as_str(), findings.hardware[0].total), ("CPUs", 8));
+    assert_eq!(findings.hardware[0].healthy(), 8);
 }
 
 #[test]
@@ -229,8 +229,8 @@ fn without_a_list_all_is_unknown_and_counted_until_there_is_one() {
         let (now, answers) = (node.pass(60).now.clone(), Vec::new());
         let findings = node.judge.judge(Round { now, listed: Err(error), answers });
         assert_eq!(reasons(&findings, ALL), [format!("unknown: {reason}")]);
-        assert_eq!(findings.inventory[0].total, before.inventory[0].total);
-        assert_eq!(findings.inventory[0].states["not answering"], before.inventory[0].total);
+        assert_eq!(findings.hardware[0].total, before.hardware[0].total);
+        assert_eq!(findings.hardware[0].states["not answering"], before.hardware[0].total);
         assert_eq!(reasons(&node.look(), ALL), ["healthy"]);
     }
 }

@@ -11,7 +11,7 @@ mod self_test;
 
 use std::collections::BTreeMap;
 
-use nodewell_model::{Inventory, Name};
+use nodewell_model::{Hardware, Name};
 use serde_json::Value;
 
 use super::{
@@ -164,7 +164,7 @@ impl Judge for DiskJudge {
         }
         self.history.prune(&self.known);
         findings.verdicts = self.known.iter().map(|(device, known)| verdict(device, known)).collect();
-        findings.inventory = inventory(&self.known);
+        findings.hardware = hardware(&self.known);
         findings
     }
 
@@ -200,10 +200,10 @@ fn class(device: &str) -> Class {
 }
 
 /// `4 disks: 1 failing`.
-fn inventory(known: &BTreeMap<String, Known>) -> Vec<Inventory> {
-    let mut classes: BTreeMap<Class, Inventory> = BTreeMap::new();
+fn hardware(known: &BTreeMap<String, Known>) -> Vec<Hardware> {
+    let mut classes: BTreeMap<Class, Hardware> = BTreeMap::new();
     for Known { state, class, .. } in known.values() {
-        let line = classes.entry(*class).or_insert_with(|| Inventory {
+        let line = classes.entry(*class).or_insert_with(|| Hardware {
             class: class.names().0.to_owned(),
             total: 0,
             states: BTreeMap::new(),

@@ -8,7 +8,7 @@ use std::{
 use glob::Pattern;
 use jiff::Timestamp;
 use nodewell_faults::message;
-use nodewell_model::{Inventory, Name};
+use nodewell_model::{Hardware, Name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -105,7 +105,7 @@ impl FabricJudge {
 
     fn account(&self) -> Findings {
         let verdicts = self.history.ports.iter().filter_map(|(name, port)| self.verdict(name, port)).collect();
-        Findings { verdicts, inventory: self.inventory(), ..Findings::default() }
+        Findings { verdicts, hardware: self.hardware(), ..Findings::default() }
     }
 
     fn verdict(&self, name: &str, port: &Port) -> Option<Verdict> {
@@ -130,7 +130,7 @@ impl FabricJudge {
     }
 
     /// The ports that are used; none: no line.
-    fn inventory(&self) -> Vec<Inventory> {
+    fn hardware(&self) -> Vec<Hardware> {
         let counts =
             |name: &String, port: &Port| self.is_reported(port) && (port.is_used() || self.expected.contains(name));
         let used: Vec<_> = self.history.ports.iter().filter(|(name, port)| counts(name, port)).collect();
@@ -142,7 +142,7 @@ impl FabricJudge {
         if total == 0 {
             Vec::new()
         } else {
-            vec![Inventory { class: "fabric ports".to_owned(), total, states, informational: false }]
+            vec![Hardware { class: "fabric ports".to_owned(), total, states, informational: false }]
         }
     }
 
@@ -235,7 +235,7 @@ fn identity(name: &str, port: &Port) -> (String, String) {
     (port.guid().to_owned(), number.to_owned())
 }
 
-/// For the inventory.
+/// For the count.
 fn state_name(state: &State, port: &Port) -> Option<&'static str> {
     match state {
         State::Healthy { .. } => None,

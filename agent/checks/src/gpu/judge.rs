@@ -165,9 +165,9 @@ impl GpuJudge {
     }
 
     fn findings(&mut self) -> Findings {
-        let (verdicts, inventory) = if self.is_bare { Default::default() } else { self.account() };
+        let (verdicts, hardware) = if self.is_bare { Default::default() } else { self.account() };
         let events = std::mem::take(&mut self.events);
-        Findings { verdicts, events, recoveries: std::mem::take(&mut self.recoveries), inventory }
+        Findings { verdicts, events, recoveries: std::mem::take(&mut self.recoveries), hardware }
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use nodewell_model::hardware::{Component, ComponentClass};
+use nodewell_model::inventory::{Component, ComponentClass};
 use serde::{Deserialize, Serialize};
 
 use super::{

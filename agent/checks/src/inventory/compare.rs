@@ -1,6 +1,6 @@
 //! Finds what is known of one class among what is there. Pure.
 
-use nodewell_model::hardware::Component;
+use nodewell_model::inventory::Component;
 
 /// What became of one that is known; the number is of what is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

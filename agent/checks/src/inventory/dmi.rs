@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, fs::File, io::Read, path::Path};
 
-use nodewell_model::hardware::Component;
+use nodewell_model::inventory::Component;
 
 use super::word;
 

@@ -2,7 +2,7 @@
 
 use std::{fs::File, io::Read, path::Path};
 
-use nodewell_model::hardware::NodeFacts;
+use nodewell_model::inventory::NodeFacts;
 
 use super::{dmi, word};
 use crate::probe::{Roots, attribute};

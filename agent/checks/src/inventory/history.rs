@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nodewell_model::hardware::ComponentClass;
+use nodewell_model::inventory::ComponentClass;
 use serde::{Deserialize, Serialize};
 
 use super::{class::ClassState, reading::InventoryReading};

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, time::Duration};
 use jiff::Timestamp;
 use nodewell_model::{
     Name,
-    hardware::{Acceptance, Component, ComponentClass, ComponentView, InventoryView},
+    inventory::{Acceptance, Component, ComponentClass, ComponentView, InventoryView},
     text::line,
 };
 use serde_json::Value;

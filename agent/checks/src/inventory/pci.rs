@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use nodewell_model::hardware::{Component, ComponentClass};
+use nodewell_model::inventory::{Component, ComponentClass};
 
 use super::word;
 use crate::probe::attribute;

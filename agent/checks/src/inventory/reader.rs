@@ -1,6 +1,6 @@
 //! Reads the hardware of this boot, in a worker.
 
-use nodewell_model::hardware::{Component, ComponentClass};
+use nodewell_model::inventory::{Component, ComponentClass};
 
 use super::{
     dmi, facts, pci,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nodewell_model::hardware::{Component, ComponentClass, NodeFacts};
+use nodewell_model::inventory::{Component, ComponentClass, NodeFacts};
 use serde::{Deserialize, Serialize};
 
 /// The host is one device: its parts are compared together.

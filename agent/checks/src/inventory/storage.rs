@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use nodewell_model::hardware::Component;
+use nodewell_model::inventory::Component;
 
 use super::{
     pci::{class, function_above, is_of_machine, names},

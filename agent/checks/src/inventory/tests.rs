@@ -5,7 +5,7 @@ mod no_loss;
 
 use std::fs;
 
-use nodewell_model::hardware::{Acceptance, ComponentClass};
+use nodewell_model::inventory::{Acceptance, ComponentClass};
 use proptest::prelude::*;
 use serde_json::json;
 

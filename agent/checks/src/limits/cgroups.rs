@@ -7,10 +7,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::probe::{ReadError, Roots, attribute};
+use crate::{
+    cgroup::{self, Cgroups, pod_uid},
+    probe::{ReadError, Roots, attribute},
+};
 
 use super::{
-    kernel, owner,
+    kernel,
     reading::{CgroupsReading, Level, Pod},
 };
 
@@ -54,11 +57,9 @@ fn unified(root: &Path) -> Result<Option<PathBuf>, ReadError> {
 fn controllers(roots: &Roots, unified: Option<&Path>) -> BTreeMap<String, bool> {
     let second = unified.and_then(|path| attribute::text(&path.join("cgroup.controllers")).ok().flatten());
     let second = second.unwrap_or_default();
-    let first = attribute::text(&roots.proc.join("self/cgroup")).ok().flatten().unwrap_or_default();
-    let first = first.lines().filter_map(|line| line.split(':').nth(1)).flat_map(|names| names.split(','));
-    // `name=systemd` is a hierarchy without a controller.
-    let first = first.filter(|name| !name.is_empty() && !name.contains('='));
-    let first = first.map(|name| (name.to_owned(), false));
+    let first = cgroup::read(&roots.proc.join("self")).ok().flatten().unwrap_or_default();
+    let first = Cgroups::parse(&first);
+    let first = first.controllers().map(|name| (name.to_owned(), false));
     second.split_whitespace().map(|name| (name.to_owned(), true)).chain(first).collect()
 }
 
@@ -72,11 +73,11 @@ fn tasks(cgroup: &Path) -> Result<Option<Level>, ReadError> {
 /// The pods in `folder` and in its folders for the classes of service.
 fn read_pods(folder: &Path, pods: &mut BTreeMap<String, Pod>) -> Result<(), ReadError> {
     for (name, path) in folders(folder)? {
-        if let Some(uid) = owner::pod_uid(&name) {
+        if let Some(uid) = pod_uid(&name) {
             pod(uid, &path, pods)?;
         } else if ["burstable", "besteffort"].iter().any(|class| name.trim_end_matches(".slice").ends_with(class)) {
             for (name, path) in folders(&path)? {
-                if let Some(uid) = owner::pod_uid(&name) {
+                if let Some(uid) = pod_uid(&name) {
                     pod(uid, &path, pods)?;
                 }
             }

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use crate::probe::{
     Answer, DeviceEvent, Findings, Judge, Now, PollError, ReadError, Round, Verdict, debounce::DebounceTimes, unknown,
 };
-use nodewell_model::{Inventory, SubjectKey};
+use nodewell_model::{Hardware, SubjectKey};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -165,13 +165,13 @@ impl LimitsJudge {
     }
 
     /// Facts about the host: pods' OOM kills are not counted by version 1, and that is no fault of any device.
-    fn inventory(&self) -> Vec<Inventory> {
+    fn hardware(&self) -> Vec<Hardware> {
         let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
         let first = count(self.controllers.values().filter(|is_second| !**is_second).count());
         let states = [("of version 1".to_owned(), first)].into();
         let total = count(self.controllers.len());
-        let controllers = Inventory { class: "cgroup controllers".to_owned(), total, states, informational: true };
-        (first > 0).then_some(controllers).into_iter().chain(self.reboots.inventory()).collect()
+        let controllers = Hardware { class: "cgroup controllers".to_owned(), total, states, informational: true };
+        (first > 0).then_some(controllers).into_iter().chain(self.reboots.hardware()).collect()
     }
 }
 
@@ -193,7 +193,7 @@ impl Judge for LimitsJudge {
                 }
             }
         }
-        Findings { verdicts: self.verdicts(&now), events, inventory: self.inventory(), recoveries: Vec::new() }
+        Findings { verdicts: self.verdicts(&now), events, hardware: self.hardware(), recoveries: Vec::new() }
     }
 
     fn save(&mut self) -> Option<Value> {

@@ -3,20 +3,22 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
-    io::Read,
+    fs,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
-use crate::probe::{ReadError, attribute};
+use crate::{
+    cgroup::{self, Cgroups},
+    probe::{ReadError, attribute},
+};
 use nix::time::{ClockId, clock_gettime};
 use nodewell_model::text;
+use nodewell_sys::proc::{Stat, Status, content, content_into};
 
 use super::{
-    kernel, owner,
-    reading::{Blocked, Daemon, Owner, Process, Scan, TasksReading, Zombie},
-    stat::{self, Stat},
+    kernel,
+    reading::{Blocked, Daemon, Owner, Process, Scan, TaskId, TasksReading, Zombie},
 };
 
 /// A look may take a ten-thousandth of a CPU: 2,000 processes cost 45 ms, and are looked at every seven minutes.
@@ -133,9 +135,7 @@ impl<'a> Look<'a> {
     /// One that ends meanwhile is none.
     fn process(&mut self, path: &Path) {
         let mut line = std::mem::take(&mut self.line);
-        if read_into(&path.join("stat"), &mut line).is_some()
-            && let Some(stat) = stat::parse(&line)
-        {
+        if let Some(stat) = stat(path, &mut line) {
             self.take(path, &stat);
         }
         self.line = line;
@@ -163,7 +163,7 @@ impl<'a> Look<'a> {
         };
         if *found < TASKS_LIMIT {
             *found += 1;
-            self.found.zombies.push(Zombie { id: stat.id, parent });
+            self.found.zombies.push(Zombie { id: id(stat), parent });
         }
     }
 
@@ -172,11 +172,8 @@ impl<'a> Look<'a> {
         let Ok(entries) = path.join("task").read_dir() else { return };
         let mut line = Vec::with_capacity(512);
         for thread in entries.flatten() {
-            if read_into(&thread.path().join("stat"), &mut line).is_none() {
-                continue;
-            }
-            let waits = stat::parse(&line).filter(|stat| stat.state == b'D' && stat.id.pid != process.id.pid);
-            if let Some(stat) = waits {
+            let waits = |stat: &Stat<'_>| stat.state == b'D' && stat.pid != process.pid;
+            if let Some(stat) = stat(&thread.path(), &mut line).filter(waits) {
                 self.blocked(&thread.path(), &stat);
             }
         }
@@ -191,7 +188,7 @@ impl<'a> Look<'a> {
             attribute::text(&path.join("wchan")).ok().flatten().filter(|wait_channel| wait_channel != "0");
         let wait_channel = wait_channel.map(|wait_channel| text::subject(wait_channel.as_bytes())).unwrap_or_default();
         self.found.blocked.push(Blocked {
-            id: stat.id,
+            id: id(stat),
             name: text::subject(stat.name),
             ticks: stat.ticks,
             wait_channel,
@@ -209,8 +206,7 @@ impl<'a> Look<'a> {
         }
         let path = self.proc.join(pid.to_string());
         let mut line = Vec::new();
-        let name = read_into(&path.join("stat"), &mut line).and_then(|()| stat::parse(&line));
-        let name = name.map_or_else(|| "exited process".to_owned(), |stat| text::subject(stat.name));
+        let name = stat(&path, &mut line).map_or_else(|| "exited process".to_owned(), |stat| text::subject(stat.name));
         let parent = Process { pid, name, owner: owner_of(&path) };
         self.parents.insert(pid, parent.clone());
         Some(parent)
@@ -221,12 +217,12 @@ impl<'a> Look<'a> {
         let Some(Owner::Unit(unit)) = owner_of(path) else { return };
         let (name, service) = (text::subject(stat.name), unit.trim_end_matches(".service"));
         let name = if service == name { name } else { format!("{name} of {unit}") };
-        if self.daemons.get(&name).is_some_and(|known| known.id.start <= stat.id.start) {
+        if self.daemons.get(&name).is_some_and(|known| known.id.start <= stat.started) {
             return;
         }
-        let status = attribute::text(&path.join("status")).ok().flatten().unwrap_or_default();
-        let memory = kernel::value(&status, "RssAnon");
-        let daemon = Daemon { id: stat.id, name: name.clone(), memory, descriptors: descriptors(&path.join("fd")) };
+        let status = content(&path.join("status")).ok().flatten().unwrap_or_default();
+        let memory = Status::of(&status).kib("RssAnon");
+        let daemon = Daemon { id: id(stat), name: name.clone(), memory, descriptors: descriptors(&path.join("fd")) };
         self.daemons.insert(name, daemon);
     }
 }
@@ -242,15 +238,19 @@ fn descriptors(folder: &Path) -> Option<u64> {
 }
 
 fn owner_of(process: &Path) -> Option<Owner> {
-    owner::of_process(&attribute::text(&process.join("cgroup")).ok()??)
+    let text = cgroup::read(process).ok()??;
+    let cgroups = Cgroups::parse(&text);
+    cgroups.pod_uid().map(Owner::Pod).or_else(|| cgroups.service().map(|unit| Owner::Unit(unit.to_owned())))
+}
+
+fn id(stat: &Stat<'_>) -> TaskId {
+    TaskId { pid: stat.pid, start: stat.started }
 }
 
 /// `None` if there is nothing to read.
-fn read_into(path: &Path, line: &mut Vec<u8>) -> Option<()> {
-    /// Twenty times what the kernel writes.
-    const LIMIT_BYTES: u64 = 8192;
-    line.clear();
-    File::open(path).ok()?.take(LIMIT_BYTES).read_to_end(line).ok().map(|_| ())
+fn stat<'a>(task: &Path, line: &'a mut Vec<u8>) -> Option<Stat<'a>> {
+    let is_there = content_into(&task.join("stat"), line).ok()?;
+    Stat::parse(line).filter(|_| is_there)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use crate::probe::settings::{INTERVAL, enabled, interval};
 use nodewell_settings::{
-    Key, Kind, Report, Section, Table,
+    Key, Kind, Report, Schema, Section, Table,
     kind::{Bool, Number, Paths, Time},
 };
 use serde::{Deserialize, Serialize};
@@ -141,6 +141,10 @@ impl Kind for LevelsTo {
 
     fn takes(&self) -> String {
         format!("two numbers from 1 to {}", self.0)
+    }
+
+    fn schema(&self) -> Schema {
+        Schema::list(Number(1..=self.0).schema(), 2..=2)
     }
 }
 

@@ -7,8 +7,7 @@ use std::{
 
 use crate::probe::{ReadError, attribute};
 use nix::sys::stat;
-
-use super::mountinfo::Mount;
+use nodewell_sys::proc::Mount;
 
 /// The device as the kernel log calls it: `sda1`, `dm-3`; by its number, or by its source where the filesystem has a
 /// number of its own (btrfs). A source is looked up in sysfs first: a sandboxed service has no nodes of block devices
@@ -93,10 +92,10 @@ fn number_of_node(dev: &Path, source: &str) -> Result<Option<String>, ReadError>
 
 #[cfg(test)]
 mod tests {
-    use super::{super::mountinfo::parse_line, *};
+    use super::*;
 
     fn mount(number: &str, source: &str) -> Mount {
-        parse_line(&format!("30 1 {number} / / rw - btrfs {source} rw")).unwrap()
+        Mount::parse(format!("30 1 {number} / / rw - btrfs {source} rw").as_bytes()).unwrap()
     }
 
     fn link(sys: &Path, number: &str, name: &str) {

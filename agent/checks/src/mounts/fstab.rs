@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use crate::probe::attribute;
+use nodewell_sys::proc::mountinfo;
 
-use super::mountinfo::unescape;
+use crate::probe::attribute;
 
 /// The mount points that are to be mounted for writing; none where there is no such file.
 pub(super) fn writable(fstab: &Path) -> BTreeSet<String> {
@@ -17,7 +17,7 @@ fn point(line: &str) -> Option<String> {
     fields.next().filter(|source| !source.starts_with('#'))?;
     let (point, _, options) = (fields.next()?, fields.next()?, fields.next().unwrap_or_default());
     let is_read_only = options.split(',').any(|option| option == "ro");
-    (point.starts_with('/') && !is_read_only).then(|| unescape(point))
+    (point.starts_with('/') && !is_read_only).then(|| mountinfo::text(point.as_bytes()))
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! What sort of filesystem a mount is: what it is asked, and what it is judged by.
 
+use nodewell_sys::proc::Mount;
 use serde::{Deserialize, Serialize};
-
-use super::mountinfo::Mount;
 
 /// Distinguished by the type and the device number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,10 +99,10 @@ fn cifs_server(source: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::mountinfo::parse_line, *};
+    use super::*;
 
     fn mount(number: &str, point: &str, filesystem: &str, source: &str) -> Mount {
-        parse_line(&format!("30 1 {number} / {point} rw - {filesystem} {source} rw")).unwrap()
+        Mount::parse(format!("30 1 {number} / {point} rw - {filesystem} {source} rw").as_bytes()).unwrap()
     }
 
     #[test]

@@ -12,11 +12,11 @@ use nix::{
         statvfs::fstatvfs,
     },
 };
+use nodewell_sys::proc::Mount;
 
 use super::{
     device, errors, fstab,
     kind::{self, FilesystemKind},
-    mountinfo::Mount,
     reading::{MountsReading, Row, StatfsResult, TABLE, Usage},
     table::Table,
 };

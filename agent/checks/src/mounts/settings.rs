@@ -4,7 +4,7 @@ use std::{ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use crate::probe::settings::{INTERVAL, enabled, interval};
 use nodewell_settings::{
-    Key, Kind, ReadKeys, Report, Section, Table,
+    Key, Kind, ReadKeys, Report, Schema, Section, Table,
     kind::{Globs, Maybe, Number, Time},
 };
 use serde::{Deserialize, Serialize};
@@ -132,5 +132,9 @@ impl Kind for Gibibytes {
 
     fn takes(&self) -> String {
         GIBIBYTES.takes()
+    }
+
+    fn schema(&self) -> Schema {
+        GIBIBYTES.schema()
     }
 }

@@ -14,7 +14,7 @@ use nix::{
     sys::statfs::{PROC_SUPER_MAGIC, fstatfs},
 };
 
-use super::mountinfo::{self, Mount};
+use nodewell_sys::proc::{Mount, mountinfo};
 
 /// Ten thousand mounts are a tenth of it.
 const LIMIT_BYTES: u64 = 16 << 20;
@@ -71,7 +71,7 @@ impl Open {
         let mut bytes = Vec::new();
         file.rewind()?;
         (&file).take(LIMIT_BYTES).read_to_end(&mut bytes)?;
-        Ok(Self { file, is_procfs, mounts: mountinfo::parse(&String::from_utf8_lossy(&bytes)) })
+        Ok(Self { file, is_procfs, mounts: mountinfo::parse(&bytes) })
     }
 
     /// mountinfo has an exceptional condition once after each change (`mounts_poll` in fs/proc_namespace.c).

@@ -14,7 +14,7 @@ use crate::probe::{
 };
 use glob::Pattern;
 use nodewell_message::MessageArgs;
-use nodewell_model::{Inventory, Name};
+use nodewell_model::{Hardware, Name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -170,7 +170,7 @@ impl NetworkJudge {
     }
 
     /// The interfaces that are in use; none: no line.
-    fn inventory(&self) -> Vec<Inventory> {
+    fn hardware(&self) -> Vec<Hardware> {
         let used: Vec<_> = self.history.links.values().filter(|link| link.matters()).collect();
         let total = count(used.len());
         if total == 0 {
@@ -184,7 +184,7 @@ impl NetworkJudge {
         let is_unhealthy = |link: &&&Link| self.poll_error.is_some() || !link.faults(&self.settings).is_empty();
         let mut states = BTreeMap::new();
         used.iter().filter(is_unhealthy).for_each(|link| *states.entry(state_name(&link).to_owned()).or_default() += 1);
-        vec![Inventory { class: "network interfaces".to_owned(), total, states, informational: false }]
+        vec![Hardware { class: "network interfaces".to_owned(), total, states, informational: false }]
     }
 
     fn is_absent(&self) -> bool {
@@ -198,7 +198,7 @@ impl Judge for NetworkJudge {
         if self.is_absent() {
             return Findings { events, ..Findings::default() };
         }
-        Findings { verdicts: self.verdicts(), events, inventory: self.inventory(), ..Findings::default() }
+        Findings { verdicts: self.verdicts(), events, hardware: self.hardware(), ..Findings::default() }
     }
 
     fn save(&mut self) -> Option<Value> {

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use crate::probe::settings::{INTERVAL, enabled, interval};
 use nodewell_settings::{
-    Key, Kind, Report, Section, Table,
+    Key, Kind, Report, Schema, Section, Table,
     kind::{Bool, Globs, Maybe, Number, Strings, Time},
 };
 use serde::{Deserialize, Serialize};
@@ -89,6 +89,10 @@ impl Kind for Names {
 
     fn takes(&self) -> String {
         format!("a list of up to {MOST_NAMES} names")
+    }
+
+    fn schema(&self) -> Schema {
+        Schema::strings(Schema::Text("^[A-Za-z0-9._-]+$"), 0..=MOST_NAMES)
     }
 }
 

@@ -172,5 +172,5 @@ fn a_sound_machine_is_healthy() {
     assert_eq!(reported(&findings, "default-route"), ["healthy: the default route goes by eth0"]);
     assert_eq!(reported(&findings, "eth0"), ["healthy: up, 1000 Mb/s"]);
     assert_eq!(reported(&findings, "dns"), ["nothing"]);
-    assert_eq!((findings.inventory[0].total, findings.inventory[0].healthy()), (1, 1));
+    assert_eq!((findings.hardware[0].total, findings.hardware[0].healthy()), (1, 1));
 }

@@ -12,6 +12,9 @@ use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
+use nodewell_sys::proc::mountinfo;
+
+use crate::cgroup::{self, Cgroups};
 
 /// Ours within the service's: processes live in leaves only ("no internal processes", cgroups(7)).
 const OURS: &str = "check-process";
@@ -159,22 +162,14 @@ fn left_over(theirs: &Path) -> impl Iterator<Item = RunCgroup> {
 
 /// Where this process is in the tree of version 2, as a folder.
 fn own_cgroup(proc: &Path) -> Option<PathBuf> {
-    let mounts = fs::read_to_string(proc.join("self/mountinfo")).ok()?;
-    let (root, at) = mounts.lines().find_map(version_2)?;
-    let groups = fs::read_to_string(proc.join("self/cgroup")).ok()?;
-    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let tree = mountinfo::read(proc).ok()?.into_iter().find(|mount| mount.filesystem == "cgroup2")?;
+    let groups = cgroup::read(&proc.join("self")).ok()??;
+    let path = Cgroups::parse(&groups).unified_path()?;
     // Check processes of earlier starts were moved; the service is one above.
     let path = path.strip_suffix(&format!("/{OURS}")).unwrap_or(path);
-    let below = Path::new(path).strip_prefix(root).ok()?;
+    let below = Path::new(path).strip_prefix(&tree.root).ok()?;
     // The root of the tree belongs to no service.
-    (below != Path::new("")).then(|| Path::new(at).join(below))
-}
-
-/// Root and mount point of a line of mountinfo (proc_pid_mountinfo(5)) that mounts a tree of version 2.
-fn version_2(line: &str) -> Option<(&str, &str)> {
-    let (before, after) = line.split_once(" - ")?;
-    let mut fields = before.split(' ').skip(3);
-    after.starts_with("cgroup2 ").then_some((fields.next()?, fields.next()?))
+    (below != Path::new("")).then(|| Path::new(&tree.mount_point).join(below))
 }
 
 fn make(folder: &Path) -> Result<(), CgroupError> {

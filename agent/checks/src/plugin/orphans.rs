@@ -14,6 +14,7 @@ use nix::{
     },
     unistd::Pid,
 };
+use nodewell_sys::proc::{Stat, content};
 
 /// The runs in progress and what others left.
 #[derive(Debug)]
@@ -101,10 +102,8 @@ struct Child {
 
 impl Child {
     fn read(proc: &Path, pid: i32) -> Option<Self> {
-        let stat = fs::read_to_string(proc.join(pid.to_string()).join("stat")).ok()?;
-        // After the name, which may hold anything: state, parent, group, session (proc_pid_stat(5)).
-        let (_, rest) = stat.rsplit_once(") ")?;
-        Some(Self { pid, session: rest.split(' ').nth(3)?.parse().ok()? })
+        let stat = content(&proc.join(pid.to_string()).join("stat")).ok()??;
+        Some(Self { pid, session: Stat::parse(&stat)?.session })
     }
 }
 

@@ -6,6 +6,8 @@ use std::{
     path::{Component, Path},
 };
 
+use nodewell_sys::proc::{Mount, mountinfo};
+
 use super::Roots;
 
 /// The name below /dev of the file that the device at `entry` of sysfs should have and has not; `None` also where that
@@ -31,18 +33,14 @@ pub fn missing(roots: &Roots, entry: &Path) -> Option<String> {
 /// Whether `file` would be seen if it were there: the newest mount on /dev is the kernel's own, from the root on, and
 /// none below covers the place (a sandbox may hide a folder).
 fn is_shown(roots: &Roots, file: &Path) -> bool {
-    let mounts = fs::read(roots.proc.join("self/mountinfo")).unwrap_or_default();
-    let mounts = String::from_utf8_lossy(&mounts);
-    let covers = |point: &Path| point != roots.dev && point.starts_with(&roots.dev) && file.starts_with(point);
-    let is_covered = mounts.lines().filter_map(point).any(covers);
-    let newest = mounts.lines().rfind(|line| point(line).is_some_and(|point| point == roots.dev));
-    let Some((mount, filesystem)) = newest.and_then(|line| line.split_once(" - ")) else { return false };
-    !is_covered && mount.split(' ').nth(3) == Some("/") && filesystem.starts_with("devtmpfs ")
-}
-
-/// Where a line of the table mounts something (proc(5), mountinfo).
-fn point(line: &str) -> Option<&Path> {
-    line.split(' ').nth(4).map(Path::new)
+    let mounts = mountinfo::read(&roots.proc).unwrap_or_default();
+    let newest = mounts.iter().rfind(|mount| Path::new(&mount.mount_point) == roots.dev);
+    let is_the_kernels = newest.is_some_and(|mount| mount.root == "/" && mount.filesystem == "devtmpfs");
+    let covers = |mount: &Mount| {
+        let point = Path::new(&mount.mount_point);
+        point != roots.dev && point.starts_with(&roots.dev) && file.starts_with(point)
+    };
+    is_the_kernels && !mounts.iter().any(covers)
 }
 
 #[cfg(test)]

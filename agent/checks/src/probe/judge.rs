@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nodewell_model::hardware::{Acceptance, InventoryView};
+use nodewell_model::inventory::{Acceptance, InventoryView};
 use serde_json::Value;
 
 use crate::probe::{Findings, RawReading, ReadError};

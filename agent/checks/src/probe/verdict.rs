@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use nodewell_faults::{message, message::reason_of, reason};
 use nodewell_message::MessageArgs;
-use nodewell_model::{Action, Inventory, Name, Severity, SubjectKey};
+use nodewell_model::{Action, Hardware, Name, Severity, SubjectKey};
 
 use crate::probe::UnknownReason;
 
@@ -17,7 +17,7 @@ pub struct Findings {
     /// Evidence that problems are over that other sources claim, such as rules of the kernel log.
     pub recoveries: Vec<RecoveryEvidence>,
     /// One for each class of devices.
-    pub inventory: Vec<Inventory>,
+    pub hardware: Vec<Hardware>,
 }
 
 /// How one device is, in the eyes of one condition.

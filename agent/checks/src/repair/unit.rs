@@ -1,22 +1,60 @@
 //! `[[repair.unit]]`: one unit that may be repaired, as the operator writes it.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use nodewell_model::Name;
-use nodewell_settings::{Kind, Report, Section, StringAt, TableAt, kind::Time};
+use nodewell_settings::{
+    Kind, ListedKey, ListedTable, Report, Schema, Section, StringAt, TableAt,
+    kind::{Number, Time},
+};
 
 use super::settings::{RepairMethod, Signal, UnitRepair};
 
-const KEYS: &[&str] =
-    &["unit", "condition", "reasons", "sources", "way", "dump", "for", "cooldown", "max-attempts", "window"];
 /// Without these, no process is left to repair anything, or to report it.
 const UNTOUCHABLE: [&str; 5] = ["nodewell", "dbus", "systemd-", "init.", "user@"];
 const WINDOWS: Time = Time::from(Duration::from_mins(1)).to(Duration::from_hours(30 * 24));
+const ATTEMPTS: RangeInclusive<u32> = 1..=100;
+const RESTART: &str = "restart";
+
+impl UnitRepair {
+    /// The keys of the table.
+    #[must_use]
+    pub fn listed() -> ListedTable {
+        let strings = |of| Schema::strings(of, 1..=usize::MAX);
+        let signals = || Signal::ALL.map(Signal::as_str);
+        let keys = vec![
+            ListedKey::new("unit", Schema::Text(r"\.service$"), "The whole name of a service.").required(),
+            ListedKey::new("condition", Schema::NAME, "It is repaired while this condition is True.").required(),
+            ListedKey::new("reasons", strings(Schema::NAME), "Only for these reasons; if unset, for any."),
+            ListedKey::new(
+                "sources",
+                strings(Schema::NOT_EMPTY),
+                "Whose reports count, as `nodewell status` shows them; if unset, those of the shipped checks.",
+            ),
+            ListedKey::new(
+                "way",
+                Schema::Words(std::iter::once(RESTART).chain(signals()).collect()),
+                "\"restart\", or a signal for its main process.",
+            ),
+            ListedKey::new(
+                "dump",
+                Schema::Words(signals().to_vec()),
+                "A signal that is sent first, so that it writes down what it is doing.",
+            ),
+            ListedKey::new("for", Schema::DURATION, "The problem must last so long."),
+            ListedKey::new("cooldown", Schema::DURATION, "The pause after a repair; it doubles with each further one."),
+            ListedKey::new("max-attempts", Number(ATTEMPTS).schema(), "Repairs within window; then it gives up."),
+            ListedKey::new("window", WINDOWS.schema(), "For how long a repair counts."),
+        ];
+        let about = "A unit that may be repaired. The first one takes the place of the usual list.";
+        ListedTable { name: "repair.unit", about, keys }
+    }
+}
 
 /// One table; `None` where it has errors.
 pub(super) fn read(table: TableAt<'_>, report: &mut Report<'_>) -> Option<UnitRepair> {
     let before = report.count();
-    let section = Section::new("[[repair.unit]]", table, KEYS, report);
+    let section = Section::new("[[repair.unit]]", table, &UnitRepair::listed().names(), report);
     let name = section.required("unit", report);
     if let Some(word) = &name
         && let Some(wrong) = wrong_unit(word.text)
@@ -33,7 +71,7 @@ pub(super) fn read(table: TableAt<'_>, report: &mut Report<'_>) -> Option<UnitRe
         dump: section.string("dump", report).and_then(|word| signal(word, report)),
         for_duration: section.duration("for", report).unwrap_or(usual.for_duration),
         cooldown: section.duration("cooldown", report).unwrap_or(usual.cooldown),
-        max_attempts: section.number("max-attempts", 1..=100, report).unwrap_or(usual.max_attempts),
+        max_attempts: section.number("max-attempts", ATTEMPTS, report).unwrap_or(usual.max_attempts),
         window: window.unwrap_or(usual.window),
         ..usual
     };
@@ -66,7 +104,7 @@ fn sources(section: Section<'_>, report: &mut Report<'_>) -> Option<Vec<String>>
 /// `"restart"`, or a signal for its main process.
 fn way(section: Section<'_>, report: &mut Report<'_>) -> Option<RepairMethod> {
     let word = section.string("way", report)?;
-    if word.text == "restart" {
+    if word.text == RESTART {
         return Some(RepairMethod::Restart);
     }
     signal(word, report).map(RepairMethod::Kill)

@@ -3,16 +3,15 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_model::{Inventory, Name};
+use nodewell_model::{Hardware, Name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::reading::{ALL, Fan, SensorsReading, Temperature};
 use crate::probe::{
     Answer, Fault, Findings, Judge, Now, PollError, ReadError, Round, State, Verdict,
-    clock::Moment,
+    boot_history::BootHistory,
     debounce::{Debounce, DebounceTimes},
-    last_saved::LastSaved,
     unknown,
 };
 
@@ -26,17 +25,15 @@ const LIKELY: std::ops::RangeInclusive<i64> = 30_000..=150_000;
 /// Judges in the check process.
 #[derive(Debug, Default)]
 pub struct SensorsJudge {
-    history: History,
+    history: BootHistory<Sensors>,
     /// How each was at the last look; nothing before the first.
     last: BTreeMap<String, State>,
-    last_saved: LastSaved,
 }
 
 /// The saved state, of this boot alone: where a fan was moved to another plug, a boot lies in between.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct History {
-    moment: Option<Moment>,
+struct Sensors {
     sensors: BTreeMap<String, Sensor>,
 }
 
@@ -111,13 +108,6 @@ impl Sensor {
 }
 
 impl SensorsJudge {
-    fn go_on(&mut self, now: &Now) {
-        if self.history.moment.as_ref().is_some_and(|moment| moment.step_to(now).new_boot) {
-            (self.history, self.last) = Default::default();
-        }
-        self.history.moment = Some(now.into());
-    }
-
     fn take(&mut self, answer: Answer, now: &Now) {
         match answer.and_then(|reading| reading.parse()) {
             Ok(reading) => self.read(&reading, now.boottime),
@@ -135,7 +125,7 @@ impl SensorsJudge {
 
     fn read(&mut self, reading: &SensorsReading, now: Duration) {
         self.last.clear();
-        let mut sensors = std::mem::take(&mut self.history.sensors);
+        let mut sensors = std::mem::take(&mut self.history.state.sensors);
         for fan in &reading.fans {
             let state = sensors.entry(fan.subject.clone()).or_default().fan(fan, now);
             self.last.extend(state.map(|state| (fan.subject.clone(), state)));
@@ -145,7 +135,7 @@ impl SensorsJudge {
             self.last.extend(state.map(|state| (one.subject.clone(), state)));
         }
         sensors.retain(|subject, sensor| sensor.has_answered || self.last.contains_key(subject));
-        self.history.sensors = sensors;
+        self.history.state.sensors = sensors;
     }
 
     fn findings(&self) -> Findings {
@@ -155,15 +145,15 @@ impl SensorsJudge {
             subject: subject.clone(),
             state: state.clone(),
         };
-        let inventory = (!self.last.is_empty()).then(|| self.inventory());
+        let hardware = (!self.last.is_empty()).then(|| self.hardware());
         Findings {
             verdicts: self.last.iter().map(verdict).collect(),
-            inventory: inventory.into_iter().collect(),
+            hardware: hardware.into_iter().collect(),
             ..Findings::default()
         }
     }
 
-    fn inventory(&self) -> Inventory {
+    fn hardware(&self) -> Hardware {
         let mut states: BTreeMap<String, u32> = BTreeMap::new();
         for state in self.last.values() {
             let word = match state {
@@ -174,29 +164,28 @@ impl SensorsJudge {
             *states.entry(word.to_owned()).or_default() += 1;
         }
         let total = u32::try_from(self.last.len()).unwrap_or(u32::MAX);
-        Inventory { class: "fans and temperatures".to_owned(), total, states, informational: false }
+        Hardware { class: "fans and temperatures".to_owned(), total, states, informational: false }
     }
 }
 
 impl Judge for SensorsJudge {
     fn judge(&mut self, round: Round) -> Findings {
         let now = round.now.clone();
-        self.go_on(&now);
+        if self.history.begin_round(&now) {
+            self.last.clear();
+        }
         if let Some(answer) = round.answer_of(ALL) {
             self.take(answer, &now);
         }
         self.findings()
     }
 
-    /// Without the moment: it moves on in each round, and the next one saves it with what changed.
     fn save(&mut self) -> Option<Value> {
-        let changed = self.last_saved.if_changed(&self.history.sensors);
-        changed.and_then(|_| serde_json::to_value(&self.history).ok())
+        self.history.save()
     }
 
     fn load(&mut self, saved: Value) {
-        let Ok(history) = serde_json::from_value(saved) else { return };
-        self.history = history;
+        self.history.load(saved);
     }
 }
 

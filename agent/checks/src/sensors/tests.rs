@@ -92,7 +92,7 @@ fn reason(findings: &Findings, subject: &str) -> String {
 fn a_board_that_is_well_is_well() {
     let findings = Machine::new().looks(3);
     assert_eq!([reason(&findings, FAN), reason(&findings, VRM)], ["healthy", "healthy"]);
-    assert_eq!((findings.inventory[0].total, findings.inventory[0].states.len()), (2, 0));
+    assert_eq!((findings.hardware[0].total, findings.hardware[0].states.len()), (2, 0));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_fan_that_turned_and_stands_still_is_reported_and_over_when_it_turns_for_lon
     assert_eq!(reason(&findings, FAN), "FanStopped");
     let Some(State::Faulty(faults)) = state(&findings, FAN) else { panic!() };
     assert!(faults[0].message.starts_with("CPU Fan stands still"), "{}", faults[0].message);
-    assert_eq!(findings.inventory[0].states["faulty"], 1);
+    assert_eq!(findings.hardware[0].states["faulty"], 1);
     machine.restart();
     assert_eq!(reason(&machine.looks(1), FAN), "FanStopped", "a restart takes nothing back");
     machine.set("fan1_input", "900");
@@ -216,6 +216,29 @@ fn what_is_ignored_or_has_a_check_of_its_own_is_not_looked_at() {
 }
 
 #[test]
+fn what_is_saved_has_this_form() {
+    let mut machine = Machine::new();
+    machine.looks(1);
+    let fan = json!({
+        "has_answered": true, "turned": {"holds": false, "contrary_secs": 1060}, "was_quiet": false, "was_below": false,
+        "stopped": {"holds": false}, "alarm": {"holds": false}, "hot": {"holds": false},
+    });
+    let temperature = json!({
+        "has_answered": true, "turned": {"holds": false}, "was_quiet": false, "was_below": true,
+        "stopped": {"holds": false}, "alarm": {"holds": false}, "hot": {"holds": false},
+    });
+    let expected = json!({
+        "moment": {"wall": "1970-01-01T00:01:00Z", "boottime_secs": 1060, "boot_id": "one"},
+        "sensors": {FAN: fan, VRM: temperature},
+    });
+    let saved = machine.judge.save().unwrap();
+    assert_eq!(saved.to_string(), expected.to_string());
+    machine.judge = SensorsJudge::default();
+    machine.judge.load(saved);
+    assert_eq!(machine.judge.save(), None, "nothing is written again");
+}
+
+#[test]
 fn what_cannot_be_read_is_unknown_and_what_is_gone_is_forgotten() {
     let mut machine = Machine::new();
     machine.looks(1);
@@ -259,7 +282,7 @@ proptest! {
             let mut subjects: Vec<_> = findings.verdicts.iter().map(|verdict| &verdict.subject).collect();
             let total = subjects.len();
             subjects.dedup();
-            prop_assert_eq!((subjects.len(), findings.inventory.first().map_or(0, |class| class.total as usize)), (total, total));
+            prop_assert_eq!((subjects.len(), findings.hardware.first().map_or(0, |class| class.total as usize)), (total, total));
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use nodewell_settings::{Kind, Report, Section, TableAt, kind::Number};
+use nodewell_settings::{
+    Kind, ListedKey, ListedTable, Report, Schema, Section, TableAt,
+    kind::{Bool, Number},
+};
 
 use super::{
     service_probe::ProbeTiming,
@@ -11,22 +14,6 @@ use super::{
 };
 
 const WHAT: [&str; 6] = ["unit", "http", "tcp", "unix", "cri", "docker"];
-const KEYS: &[&str] = &[
-    "name",
-    "unit",
-    "http",
-    "tcp",
-    "unix",
-    "cri",
-    "docker",
-    "condition",
-    "required",
-    "for",
-    "interval",
-    "timeout",
-    "failures",
-    "successes",
-];
 /// The names of the node's own services: the state of each is saved under its name.
 const TAKEN: [&str; 8] = [
     "kubelet",
@@ -47,6 +34,34 @@ const UNIT_LIMIT_BYTES: usize = 255;
 const UNIT_TYPES: [&str; 6] = [".service", ".socket", ".mount", ".timer", ".target", ".path"];
 
 impl OwnService {
+    /// The keys of the table.
+    #[must_use]
+    pub fn listed() -> ListedTable {
+        let key = ListedKey::new;
+        let unit = Schema::Text(r"^[A-Za-z0-9:_.\\@-]+\.(service|socket|mount|timer|target|path)$");
+        let keys = vec![
+            key(
+                "name",
+                Schema::Text("^[A-Za-z0-9:_.@/-]+$"),
+                "The subject of its problems; a unit is called by its own.",
+            ),
+            key("unit", unit, "A unit with its suffix, such as etcd.service."),
+            key("http", Schema::NOT_EMPTY, "A URL that answers well, such as http://127.0.0.1:5000/v2/."),
+            key("tcp", Schema::NOT_EMPTY, "An address and port that takes a connection."),
+            key("unix", Schema::NOT_EMPTY, "The path of a socket that takes a connection."),
+            key("cri", Schema::NOT_EMPTY, "The path of a container runtime's socket."),
+            key("docker", Schema::NOT_EMPTY, "The path of Docker's socket."),
+            key("condition", Schema::NAME, "One that a rule file declares; if unset, ServiceUnhealthy."),
+            key("required", Bool.schema(), "Whether it is missed also where it is not installed or was stopped."),
+            key("for", Schema::DURATION, "A unit is a problem once it starts or stops for so long."),
+            key("interval", INTERVALS.schema(), "How often it is asked; if unset, as [services] has it."),
+            key("timeout", Schema::DURATION, "For one answer; if unset, as [services] has it."),
+            key("failures", Number(ANSWERS).schema(), "So many bad answers in a row are a problem."),
+            key("successes", Number(ANSWERS).schema(), "So many good ones in a row end it."),
+        ];
+        ListedTable { name: "service", about: "A service of your own that is asked whether it answers.", keys }
+    }
+
     /// Every table without an error.
     pub fn read_all(tables: Vec<TableAt<'_>>, report: &mut Report<'_>) -> Vec<Self> {
         let mut read: Vec<Self> = Vec::new();
@@ -64,7 +79,7 @@ impl OwnService {
 }
 
 fn one(table: TableAt<'_>, report: &mut Report<'_>) -> Option<OwnService> {
-    let section = Section::new("[[service]]", table, KEYS, report);
+    let section = Section::new("[[service]]", table, &OwnService::listed().names(), report);
     let target = target(section, report);
     let name = name(section, target.as_ref(), report);
     let condition = section.has("condition").then(|| section.required_name("condition", report)).flatten();

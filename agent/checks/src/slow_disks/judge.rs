@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodewell_model::{Inventory, Name};
+use nodewell_model::{Hardware, Name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -14,8 +14,8 @@ use super::{
     watched::Watched,
 };
 use crate::probe::{
-    Answer, Fault, Findings, Judge, Now, PollError, ReadError, Round, State, Verdict, clock::Moment,
-    last_saved::LastSaved, unknown,
+    Answer, Fault, Findings, Judge, Now, PollError, ReadError, Round, State, Verdict, boot_history::BootHistory,
+    unknown,
 };
 
 /// Not DiskUnhealthy: what drains a node because a disk of it dies does not drain one because a disk is late.
@@ -31,7 +31,7 @@ const LATE: u32 = 3;
 #[derive(Debug)]
 pub struct SlowDisksJudge {
     settings: SlowDisksSettings,
-    history: History,
+    history: BootHistory<WatchedDisks>,
     /// The reading before, and what was done between those before it: the window so far.
     before: Option<SlowDisksReading>,
     samples: Vec<Sample>,
@@ -41,14 +41,12 @@ pub struct SlowDisksJudge {
     compared: BTreeSet<String>,
     /// Why the counters are not known.
     error: Option<PollError>,
-    last_saved: LastSaved,
 }
 
 /// The saved state, of this boot alone: disks are moved and replaced while a machine is off.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct History {
-    moment: Option<Moment>,
+struct WatchedDisks {
     /// Those that are slow, or were in one window. By model and serial number: a name may be another disk's tomorrow.
     disks: BTreeMap<String, Watched>,
 }
@@ -58,22 +56,13 @@ impl SlowDisksJudge {
     pub fn new(settings: SlowDisksSettings) -> Self {
         Self {
             settings,
-            history: History::default(),
+            history: BootHistory::default(),
             before: None,
             samples: Vec::new(),
             comparable: BTreeMap::new(),
             compared: BTreeSet::new(),
             error: None,
-            last_saved: LastSaved::default(),
         }
-    }
-
-    fn go_on(&mut self, now: &Now) {
-        if self.history.moment.as_ref().is_some_and(|moment| moment.step_to(now).new_boot) {
-            self.history = History::default();
-            self.compared.clear();
-        }
-        self.history.moment = Some(now.into());
     }
 
     fn take(&mut self, answer: Answer, now: &Now) {
@@ -112,7 +101,7 @@ impl SlowDisksJudge {
     fn find(&mut self, reading: &SlowDisksReading) {
         let (present, comparable) = (present(reading), comparable(reading));
         let subjects: BTreeSet<&str> = present.values().copied().collect();
-        self.history.disks.retain(|disk, watched| match present.get(disk) {
+        self.history.state.disks.retain(|disk, watched| match present.get(disk) {
             Some(subject) if comparable.contains_key(disk) => {
                 watched.found(subject);
                 true
@@ -130,19 +119,19 @@ impl SlowDisksJudge {
         for (load, outcome) in compared(&loads, Limits::from(&self.settings)) {
             let Some(subject) = present.get(&load.disk) else { continue };
             self.compared.insert(load.disk.clone());
-            let watched = self.history.disks.entry(load.disk.clone()).or_default();
+            let watched = self.history.state.disks.entry(load.disk.clone()).or_default();
             watched.observe(outcome, now.boottime.as_secs(), &self.settings);
             watched.found(subject);
         }
-        self.history.disks.retain(|_, watched| !watched.is_nothing());
+        self.history.state.disks.retain(|_, watched| !watched.is_nothing());
     }
 
     fn slow(&self) -> impl Iterator<Item = (&String, &Watched, &Figures)> {
-        self.history.disks.iter().filter_map(|(disk, watched)| Some((disk, watched, watched.slow.as_ref()?)))
+        self.history.state.disks.iter().filter_map(|(disk, watched)| Some((disk, watched, watched.slow.as_ref()?)))
     }
 
     fn is_slow(&self, disk: &str) -> bool {
-        self.history.disks.get(disk).is_some_and(|watched| watched.slow.is_some())
+        self.history.state.disks.get(disk).is_some_and(|watched| watched.slow.is_some())
     }
 
     /// The others are well by what is known: those that have siblings, from the first reading on, so that a restart
@@ -156,7 +145,7 @@ impl SlowDisksJudge {
             others.map(|(_, subject)| self.verdict(subject, || State::healthy("DiskLatencyHigh/healthy", &[])));
         Findings {
             verdicts: slow.chain(others).collect(),
-            inventory: self.inventory().into_iter().collect(),
+            hardware: self.hardware().into_iter().collect(),
             ..Findings::default()
         }
     }
@@ -182,38 +171,35 @@ impl SlowDisksJudge {
     }
 
     /// How many have siblings that they can be compared with; none on most machines.
-    fn inventory(&self) -> Option<Inventory> {
+    fn hardware(&self) -> Option<Hardware> {
         let slow: BTreeSet<&String> = self.slow().map(|(disk, ..)| disk).collect();
         let all: BTreeSet<&String> = self.compared.iter().chain(slow.iter().copied()).collect();
         let count = |disks: &BTreeSet<&String>| u32::try_from(disks.len()).unwrap_or(u32::MAX);
         let states = (!slow.is_empty()).then(|| ("slow".to_owned(), count(&slow)));
         let (total, states) = (count(&all), states.into_iter().collect());
         let class = "disks compared".to_owned();
-        (total > 0).then_some(Inventory { class, total, states, informational: false })
+        (total > 0).then_some(Hardware { class, total, states, informational: false })
     }
 }
 
 impl Judge for SlowDisksJudge {
     fn judge(&mut self, round: Round) -> Findings {
         let now = round.now.clone();
-        self.go_on(&now);
+        if self.history.begin_round(&now) {
+            self.compared.clear();
+        }
         if let Some(answer) = round.answer_of(ALL) {
             self.take(answer, &now);
         }
         self.findings()
     }
 
-    /// Without the moment, which moves on in each round: the next one saves it with what changed.
     fn save(&mut self) -> Option<Value> {
-        let changed = self.last_saved.if_changed(&self.history.disks);
-        changed.and_then(|_| serde_json::to_value(&self.history).ok())
+        self.history.save()
     }
 
     fn load(&mut self, saved: Value) {
-        let Ok(history) = serde_json::from_value::<History>(saved) else { return };
-        // What was loaded need not be written again.
-        let _ = self.last_saved.if_changed(&history.disks);
-        self.history = history;
+        self.history.load(saved);
     }
 }
 

@@ -162,7 +162,7 @@ fn slow(findings: &Findings) -> Vec<String> {
 
 /// How many could be compared.
 fn compared(findings: &Findings) -> u32 {
-    findings.inventory.iter().map(|class| class.total).sum()
+    findings.hardware.iter().map(|class| class.total).sum()
 }
 
 const NONE: [&str; 0] = [];

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use nodewell_model::{Condition, ConditionStatus, Event, Inventory, Status, text::cut};
+use nodewell_model::{Condition, ConditionStatus, Event, Hardware, Status, text::cut};
 use serde::Serialize;
 
 use super::{ReporterSettings, doubts::REPORTED_LIMIT, states::Changed};
@@ -32,9 +32,9 @@ impl Composer {
         Self { report, bytes }
     }
 
-    pub(super) fn add_inventory(&mut self, inventory: Option<Vec<Inventory>>) {
-        self.bytes += inventory.as_ref().map_or(0, |inventory| size(inventory) + 16);
-        self.report.inventory = inventory;
+    pub(super) fn add_hardware(&mut self, hardware: Option<Vec<Hardware>>) {
+        self.bytes += hardware.as_ref().map_or(0, |hardware| size(hardware) + 16);
+        self.report.hardware = hardware;
     }
 
     /// Takes as many as fit, all of one subject or none; gives back the others. With short messages, if whole ones are

@@ -4,7 +4,7 @@
 use std::{collections::VecDeque, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_model::{Condition, Event, Inventory, Status, SubjectKey, api::AcceptedView};
+use nodewell_model::{Condition, Event, Hardware, Status, SubjectKey, api::AcceptedView};
 use tokio::time::Instant;
 
 use super::{
@@ -50,8 +50,8 @@ pub(super) struct Outbox {
     settings: ReporterSettings,
     pub(super) states: States,
     /// The devices that the daemon counts; `None`: it has never counted any.
-    inventory: Option<Vec<Inventory>>,
-    inventory_changed: bool,
+    hardware: Option<Vec<Hardware>>,
+    hardware_changed: bool,
     pub(super) events: VecDeque<Event>,
     dropped: u64,
     /// Since when something waits.
@@ -94,8 +94,8 @@ impl Outbox {
             whole: settings.first_report_is_complete,
             settings,
             states: States::default(),
-            inventory: None,
-            inventory_changed: false,
+            hardware: None,
+            hardware_changed: false,
             events: VecDeque::new(),
             dropped: 0,
             // The first full report leaves the daemon a moment to report how things are.
@@ -127,10 +127,10 @@ impl Outbox {
         self.waiting_since.get_or_insert(now);
     }
 
-    pub(super) fn inventory(&mut self, inventory: Vec<Inventory>, now: Instant) {
-        if self.inventory.as_ref() != Some(&inventory) {
-            self.inventory = Some(inventory);
-            self.inventory_changed = true;
+    pub(super) fn hardware(&mut self, hardware: Vec<Hardware>, now: Instant) {
+        if self.hardware.as_ref() != Some(&hardware) {
+            self.hardware = Some(hardware);
+            self.hardware_changed = true;
             self.waiting_since.get_or_insert(now);
         }
     }
@@ -208,8 +208,8 @@ impl Outbox {
         let finishing = self.phase == Phase::Finishing;
         let everything = !finishing && self.must_report_everything();
         let mut composer = Composer::new(&self.settings, self.ids.next());
-        if std::mem::take(&mut self.inventory_changed) || everything {
-            composer.add_inventory(self.inventory.clone());
+        if std::mem::take(&mut self.hardware_changed) || everything {
+            composer.add_hardware(self.hardware.clone());
         }
         if everything {
             self.states.report_everything();
@@ -241,7 +241,7 @@ impl Outbox {
     }
 
     fn has_unsent(&self) -> bool {
-        !self.states.changed.is_empty() || !self.events.is_empty() || self.inventory_changed
+        !self.states.changed.is_empty() || !self.events.is_empty() || self.hardware_changed
     }
 
     /// Takes the answer in; gives back what is lost.
@@ -289,7 +289,7 @@ impl Outbox {
         }
         if report.last {
             self.phase = Phase::Done;
-        } else if report.full || !report.conditions.is_empty() || report.inventory.is_some() {
+        } else if report.full || !report.conditions.is_empty() || report.hardware.is_some() {
             self.full = Full::WithHeartbeat;
         }
         Some(Discarded { report, error })

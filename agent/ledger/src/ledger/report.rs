@@ -84,7 +84,7 @@ impl Ledger {
         by_subject(conditions)
             .iter()
             .for_each(|(subject, entries)| self.report_subject(&header, subject, entries, &named));
-        self.take_inventory(&header, &status);
+        self.take_hardware(&header, &status);
         if status.full {
             self.withdraw_unnamed(&header, &named);
         }
@@ -253,11 +253,11 @@ impl Ledger {
     }
 
     /// Counts stand until there are others; a full report without any takes them back.
-    fn take_inventory(&mut self, header: &ReportHeader<'_>, status: &Status) {
-        let Some(counted) = status.inventory.clone().or_else(|| status.full.then(Vec::new)) else { return };
+    fn take_hardware(&mut self, header: &ReportHeader<'_>, status: &Status) {
+        let Some(counted) = status.hardware.clone().or_else(|| status.full.then(Vec::new)) else { return };
         let Some(reporter) = self.reporter_mut(&header.daemon) else { return };
-        if reporter.inventory != counted {
-            reporter.inventory = counted;
+        if reporter.hardware != counted {
+            reporter.hardware = counted;
             self.dirty.daemon(&header.daemon);
             self.changed();
         }

@@ -1,6 +1,6 @@
 //! Several reasons of one subject, figures that change, and counts of devices, by example.
 
-use nodewell_model::{Condition, Inventory, Origin, Status, view::HardwareView};
+use nodewell_model::{Condition, Hardware, Origin, Status, view::HardwareView};
 
 use super::{
     reports::{broken, condition, raid, take},
@@ -17,13 +17,13 @@ fn reasons(ledger: &mut Ledger) -> Vec<String> {
     reasons
 }
 
-fn disks(total: u32, lost: u32) -> Inventory {
+fn disks(total: u32, lost: u32) -> Hardware {
     let states = (lost > 0).then(|| ("lost".to_owned(), lost)).into_iter().collect();
-    Inventory { class: "disks".to_owned(), total, states, informational: false }
+    Hardware { class: "disks".to_owned(), total, states, informational: false }
 }
 
-fn counting(source: &str, inventory: Vec<Inventory>) -> Status {
-    Status { source: source.to_owned(), inventory: Some(inventory), ..raid(Vec::new()) }
+fn counting(source: &str, hardware: Vec<Hardware>) -> Status {
+    Status { source: source.to_owned(), hardware: Some(hardware), ..raid(Vec::new()) }
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn what_is_well_costs_nothing_however_it_is_worded() {
 fn devices_are_added_up_by_class_and_stay_while_their_daemon_is_silent() {
     let mut ledger = ledger();
     take(&mut ledger, counting("raid", vec![disks(4, 1)]), 1);
-    let fans = Inventory { class: "Fans".to_owned(), ..disks(3, 0) };
+    let fans = Hardware { class: "Fans".to_owned(), ..disks(3, 0) };
     take(&mut ledger, counting("smart", vec![disks(2, 1), fans]), 9);
     let shown = |ledger: &Ledger| -> Vec<(String, u32, u32, Option<Timestamp>)> {
         let row = |one: HardwareView| (one.class, one.total, one.healthy, one.unconfirmed_since);
@@ -158,11 +158,11 @@ fn devices_are_added_up_by_class_and_stay_while_their_daemon_is_silent() {
 #[test]
 fn a_fact_about_the_host_is_no_device_unless_a_daemon_counts_devices_of_that_name() {
     let mut ledger = ledger();
-    let fact = Inventory { class: "reboots".to_owned(), informational: true, ..disks(1, 0) };
+    let fact = Hardware { class: "reboots".to_owned(), informational: true, ..disks(1, 0) };
     take(&mut ledger, counting("raid", vec![disks(4, 1), fact.clone()]), 1);
     let shown = |ledger: &Ledger| ledger.hardware().iter().map(|one| one.informational).collect::<Vec<_>>();
     assert_eq!(shown(&ledger), [false, true]);
-    take(&mut ledger, counting("smart", vec![Inventory { informational: false, ..fact }]), 2);
+    take(&mut ledger, counting("smart", vec![Hardware { informational: false, ..fact }]), 2);
     assert_eq!(shown(&ledger), [false, false]);
 }
 

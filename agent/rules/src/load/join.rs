@@ -9,6 +9,7 @@ use crate::{
     Diagnostic, Location, Note, Reader, Rule,
     draft::{ConditionDraft, Draft, ReaderDraft, RuleDraft, SourceDraft, Use},
     nearest::did_you_mean,
+    reader::BUILT_IN,
     rule::{FileReader, Format},
 };
 
@@ -118,9 +119,9 @@ impl Joiner<'_> {
                 self.loaded.diagnostics.push(Diagnostic::new(location.clone(), message));
             }
             Use::Source(name, location) if !self.sources.contains_key(name) && !self.broken.contains(name) => {
-                let all = self.sources.keys().map(String::as_str).chain(["kmsg", "journal"]);
-                let hint = match did_you_mean(name, all) {
-                    none if none.is_empty() => "; it is kmsg, journal or the name of a [[source]]".to_owned(),
+                let built_in = BUILT_IN.each_ref().map(|one| one.name);
+                let hint = match did_you_mean(name, self.sources.keys().map(String::as_str).chain(built_in)) {
+                    none if none.is_empty() => format!("; it is {} or the name of a [[source]]", built_in.join(", ")),
                     hint => hint,
                 };
                 let message = format!("unknown source {name:?}{hint}");
@@ -174,10 +175,8 @@ impl Joiner<'_> {
     /// The index of the reader, made at its first use. `None` if its source is unknown.
     fn reader(&mut self, draft: &ReaderDraft) -> Option<usize> {
         let reader = match draft {
-            ReaderDraft::Kmsg => Reader::Kmsg,
-            ReaderDraft::Journal { directory } => Reader::Journal { directory: directory.clone() },
+            ReaderDraft::Known(reader) => reader.clone(),
             ReaderDraft::Named(name) => Reader::File(self.sources.get(name)?.0.clone()),
-            ReaderDraft::File(reader) => Reader::File(reader.clone()),
         };
         let readers = &mut self.loaded.set.readers;
         let index = readers.iter().position(|known| *known == reader);

@@ -56,19 +56,10 @@ impl Names {
 }
 
 fn free_name(given_name: &str, reader: &Reader, taken: &HashSet<Arc<str>>) -> Arc<str> {
-    let base = format!("{given_name}-{}", kind(reader));
+    let base = format!("{given_name}-{}", reader.npd_plugin());
     let numbered = (2_u32..).map(|number| format!("{base}-{number}"));
     let mut free = std::iter::once(base.clone()).chain(numbered).filter(|name| !taken.contains(name.as_str()));
     free.next().unwrap_or(base).into()
-}
-
-/// Node Problem Detector's names of its plugins.
-fn kind(reader: &Reader) -> &'static str {
-    match reader {
-        Reader::Kmsg => "kmsg",
-        Reader::Journal { .. } => "journald",
-        Reader::File(_) => "filelog",
-    }
 }
 
 fn note(location: &Location, given_name: &str, name: &str) -> Note {

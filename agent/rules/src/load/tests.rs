@@ -1,5 +1,7 @@
 //! What is read from where, and what the files together make.
 
+mod hash;
+
 use std::{fs, path::Path};
 
 use super::*;

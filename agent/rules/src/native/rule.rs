@@ -11,6 +11,7 @@ use nodewell_model::{Action, Name, Severity};
 
 use crate::{
     draft::{Draft, ReaderDraft, RuleDraft, Use},
+    reader::built_in,
     report::Report,
     rule::{Counting, FieldFilter, Format, Proof, Rule},
 };
@@ -132,10 +133,9 @@ fn note_uses(head: &Head<'_>, section: Section<'_>, draft: &mut Draft, report: &
 }
 
 fn reader(source: StringAt<'_>) -> ReaderDraft {
-    match source.text {
-        "kmsg" => ReaderDraft::Kmsg,
-        "journal" => ReaderDraft::Journal { directory: None },
-        name => ReaderDraft::Named(name.to_owned()),
+    match built_in(source.text) {
+        Some(one) => ReaderDraft::Known(one.reader.clone()),
+        None => ReaderDraft::Named(source.text.to_owned()),
     }
 }
 
@@ -203,11 +203,7 @@ fn read_body<'a>(section: Section<'a>, report: &mut Report<'_>) -> Body<'a> {
 }
 
 fn monitor(source: StringAt<'_>) -> &str {
-    match source.text {
-        "kmsg" => "kernel-monitor",
-        "journal" => "journal-monitor",
-        name => name,
-    }
+    built_in(source.text).map_or(source.text, |one| one.monitor)
 }
 
 /// What lasts is worse than what passed, unless the rule sets a severity.

@@ -3,14 +3,13 @@
 use crate::{
     draft::{Draft, SourceDraft},
     pattern,
+    reader::built_in,
     report::Report,
     rule::{FileReader, Format, TimestampFormat},
 };
 use nodewell_settings::{Section, StringAt, TableAt};
 
 const KEYS: &[&str] = &["name", "paths", "timestamp", "message", "skip"];
-/// These always exist.
-const RESERVED: [&str; 2] = ["kmsg", "journal"];
 /// Longer names fit no metric label.
 const NAME_LIMIT_BYTES: usize = 64;
 
@@ -67,7 +66,7 @@ impl From<TimestampKind> for TimestampFormat {
 fn check_name(name: StringAt<'_>, report: &mut Report<'_>) {
     check_spelling(name, report);
     let word = name.text;
-    if RESERVED.contains(&word) {
+    if built_in(word).is_some() {
         report.error(name.at, format!("the source {word:?} exists already; give this one another name"));
     }
 }

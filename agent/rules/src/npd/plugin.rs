@@ -8,6 +8,7 @@ use super::{
     translate_re2,
 };
 use crate::{
+    Reader,
     draft::ReaderDraft,
     pattern,
     report::Report,
@@ -26,7 +27,7 @@ pub(super) struct Plugin {
 impl Plugin {
     /// For a file whose plugin has an error: its rules are read, but not used.
     pub(super) fn blind() -> Self {
-        Self { reader: ReaderDraft::Kmsg, fields: FieldFilter::default() }
+        Self { reader: ReaderDraft::Known(Reader::Kmsg), fields: FieldFilter::default() }
     }
 }
 
@@ -60,7 +61,7 @@ fn kmsg(object: &Object<'_>, plugin: &Text, report: &mut Report<'_>) -> Plugin {
     if !path.text.is_empty() && path.text != "/dev/kmsg" {
         report.note(path.at, format!("\"logPath\" {:?} is passed over: kmsg reads /dev/kmsg", path.text));
     }
-    Plugin { reader: ReaderDraft::Kmsg, fields: FieldFilter::default() }
+    Plugin { reader: ReaderDraft::Known(Reader::Kmsg), fields: FieldFilter::default() }
 }
 
 fn journal(object: &Object<'_>, default_identifier: &str, report: &mut Report<'_>) -> Option<Plugin> {
@@ -75,7 +76,7 @@ fn journal(object: &Object<'_>, default_identifier: &str, report: &mut Report<'_
         return None;
     }
     let fields = identified(&identifier, report);
-    let reader = ReaderDraft::Journal { directory: journal_directory(object, report) };
+    let reader = ReaderDraft::Known(Reader::Journal { directory: journal_directory(object, report) });
     Some(Plugin { reader, fields })
 }
 
@@ -128,7 +129,7 @@ fn file(object: &Object<'_>, monitor: &str, report: &mut Report<'_>) -> Option<P
         message: Some(message?),
         skip,
     };
-    Some(Plugin { reader: ReaderDraft::File(reader), fields: FieldFilter::default() })
+    Some(Plugin { reader: ReaderDraft::Known(Reader::File(reader)), fields: FieldFilter::default() })
 }
 
 fn config<'a>(object: &Object<'a>, keys: &[&str], report: &mut Report<'_>) -> Option<Object<'a>> {

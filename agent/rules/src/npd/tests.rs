@@ -11,7 +11,9 @@ use regex::bytes::Regex;
 
 use super::translate_re2;
 use crate::{
-    Loaded, Reader, load_path,
+    Loaded, Reader,
+    draft::ReaderDraft,
+    load_path,
     rule::{Format, RecoveryCheck, TimestampFormat},
 };
 
@@ -224,7 +226,7 @@ fn a_path_with_glob_characters_is_taken_as_it_is() {
         {"timestamp": "^.{15}", "message": "(.*)", "timestampFormat": "Jan _2 15:04:05"}, "rules":
         [{"type": "temporary", "reason": "A", "pattern": "a"}]}"#;
     let draft = super::read(Path::new("m.json"), text);
-    let crate::draft::ReaderDraft::File(file) = &draft.rules[0].reader else { panic!("not a file") };
+    let ReaderDraft::Known(Reader::File(file)) = &draft.rules[0].reader else { panic!("not a file") };
     assert_eq!(file.paths, ["/var/log/a[[]1[]][*].log"]);
 }
 

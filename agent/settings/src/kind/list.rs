@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::quoted;
-use crate::{Kind, Report, Section};
+use crate::{Kind, Report, Schema, Section};
 
 /// Any strings.
 pub struct Strings;
@@ -44,6 +44,10 @@ impl Kind for Strings {
     fn takes(&self) -> String {
         "a list of strings".to_owned()
     }
+
+    fn schema(&self) -> Schema {
+        Schema::strings(Schema::NOT_EMPTY, 0..=usize::MAX)
+    }
 }
 
 impl Kind for Globs {
@@ -67,6 +71,10 @@ impl Kind for Globs {
     fn takes(&self) -> String {
         "a list of patterns".to_owned()
     }
+
+    fn schema(&self) -> Schema {
+        Strings.schema()
+    }
 }
 
 impl Kind for Paths {
@@ -86,5 +94,10 @@ impl Kind for Paths {
 
     fn takes(&self) -> String {
         format!("a list of {}paths", if self.absolute { "absolute " } else { "" })
+    }
+
+    fn schema(&self) -> Schema {
+        let path = if self.absolute { Schema::Text("^/") } else { Schema::NOT_EMPTY };
+        Schema::strings(path, 0..=usize::MAX)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::{Kind, Report, Section};
+use crate::{Kind, Report, Schema, Section};
 
 /// A whole number.
 pub struct Number(pub RangeInclusive<u32>);
@@ -24,6 +24,10 @@ impl Kind for Number {
     fn takes(&self) -> String {
         format!("a number from {} to {}", self.0.start(), self.0.end())
     }
+
+    fn schema(&self) -> Schema {
+        Schema::Number(self.0.clone())
+    }
 }
 
 impl Kind for Count {
@@ -39,5 +43,9 @@ impl Kind for Count {
 
     fn takes(&self) -> String {
         Number(self.0.clone()).takes()
+    }
+
+    fn schema(&self) -> Schema {
+        Number(self.0.clone()).schema()
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::quoted;
-use crate::{Kind, Report, Section, duration};
+use crate::{Kind, Report, Schema, Section, duration};
 
 const DAY_SECS: u64 = 24 * 3600;
 
@@ -82,6 +82,10 @@ impl Kind for Time {
     fn takes(&self) -> String {
         format!("a duration {}", self.range()).trim_end().to_owned()
     }
+
+    fn schema(&self) -> Schema {
+        Schema::DURATION
+    }
 }
 
 /// A duration, or none at all: `"0"`.
@@ -100,6 +104,10 @@ impl Kind for TimeOrNone {
 
     fn takes(&self) -> String {
         "a duration; \"0\" for none".to_owned()
+    }
+
+    fn schema(&self) -> Schema {
+        Schema::AnyOf(vec![Schema::Words(vec!["0"]), Schema::DURATION])
     }
 }
 

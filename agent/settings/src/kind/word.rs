@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::quoted;
-use crate::{Kind, Report, Section, section::listed};
+use crate::{Kind, Report, Schema, Section, section::listed};
 
 /// A word of a fixed list.
 pub struct Choice<T: 'static>(pub &'static [(&'static str, T)]);
@@ -22,6 +22,10 @@ impl<T: Copy + PartialEq> Kind for Choice<T> {
     fn takes(&self) -> String {
         let words: Vec<String> = self.0.iter().map(|(word, _)| quoted(word)).collect();
         listed(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    fn schema(&self) -> Schema {
+        Schema::Words(self.0.iter().map(|(word, _)| *word).collect())
     }
 }
 
@@ -47,6 +51,10 @@ impl<T> Kind for Word<T> {
     fn takes(&self) -> String {
         self.takes.to_owned()
     }
+
+    fn schema(&self) -> Schema {
+        Schema::ANY_TEXT
+    }
 }
 
 /// Any string but a blank one.
@@ -66,6 +74,10 @@ impl Kind for Text {
     fn takes(&self) -> String {
         "a string".to_owned()
     }
+
+    fn schema(&self) -> Schema {
+        Schema::NOT_BLANK
+    }
 }
 
 /// A path of a file or a folder.
@@ -84,5 +96,9 @@ impl Kind for Path {
 
     fn takes(&self) -> String {
         "a path".to_owned()
+    }
+
+    fn schema(&self) -> Schema {
+        Schema::NOT_BLANK
     }
 }

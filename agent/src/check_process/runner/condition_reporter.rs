@@ -1,5 +1,5 @@
 //! Reports the findings of judges to the agent: conditions of each device, Events, evidence that problems are over, and
-//! how many devices there are (the inventory).
+//! how many devices there are.
 //!
 //! A reporter has one or more *parts*, each judged by itself and named by a key `K`: a [`&'static Check`], a plug-in's
 //! number.
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use nodewell_checks::probe::{DeviceEvent, Findings, State, Verdict};
-use nodewell_model::{Event, Inventory, Name, SubjectKey};
+use nodewell_model::{Event, Hardware, Name, SubjectKey};
 
 use super::{poll_loop::Unreached, release::Release, state_file::ReportedCondition};
 use crate::check_process::link::Link;
@@ -31,7 +31,7 @@ pub(in crate::check_process) struct ConditionReporter<'a, K> {
 #[derive(Debug, Default)]
 struct ReportedPart {
     subjects: BTreeMap<SubjectKey, SinceByReason>,
-    inventory: Vec<Inventory>,
+    hardware: Vec<Hardware>,
 }
 
 impl<'a, K: Copy + Ord> ConditionReporter<'a, K> {
@@ -69,10 +69,10 @@ impl<'a, K: Copy + Ord> ConditionReporter<'a, K> {
     /// Not so what `unreached` says was not looked at.
     pub(in crate::check_process) async fn report(&mut self, part: K, findings: Findings, unreached: &Unreached) {
         self.released_until = None;
-        let Findings { verdicts, events, recoveries, inventory } = findings;
+        let Findings { verdicts, events, recoveries, hardware } = findings;
         self.conditions(part, verdicts, unreached);
         self.happened(events).await;
-        self.inventory(part, inventory);
+        self.hardware(part, hardware);
         self.pending_recoveries.end(self.link, recoveries).await;
     }
 
@@ -143,11 +143,11 @@ impl<'a, K: Copy + Ord> ConditionReporter<'a, K> {
         }
     }
 
-    fn inventory(&mut self, part: K, inventory: Vec<Inventory>) {
-        self.parts.entry(part).or_default().inventory = inventory;
-        let all: Vec<Inventory> = self.parts.values().flat_map(|reported| reported.inventory.clone()).collect();
-        if !all.is_empty() || self.link.has_sent_inventory() {
-            self.link.inventory(all);
+    fn hardware(&mut self, part: K, hardware: Vec<Hardware>) {
+        self.parts.entry(part).or_default().hardware = hardware;
+        let all: Vec<Hardware> = self.parts.values().flat_map(|reported| reported.hardware.clone()).collect();
+        if !all.is_empty() || self.link.has_sent_hardware() {
+            self.link.hardware(all);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Shows people the inventory of a runner's checks, and takes what they accept of it.
 
-use nodewell_model::hardware::{Acceptance, InventoryView};
+use nodewell_model::inventory::{Acceptance, InventoryView};
 
 use crate::{inventory::InventoryFiles, runtime::clock};
 

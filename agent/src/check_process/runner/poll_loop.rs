@@ -10,7 +10,7 @@ use nodewell_checks::{
     probe::{Answer, Findings, Judge, Now, PollError, ReadError, Round},
 };
 use nodewell_client::random;
-use nodewell_model::hardware::{Acceptance, InventoryView};
+use nodewell_model::inventory::{Acceptance, InventoryView};
 use tokio::time::Instant;
 
 use super::{
@@ -174,7 +174,7 @@ impl PollLoop {
         self.note_list(&listed);
         self.plan(began);
         let findings = self.judge.judge(Round { now: now(), listed, answers });
-        let totals = findings.inventory.iter().map(|class| class.total);
+        let totals = findings.hardware.iter().map(|class| class.total);
         self.counted = (totals.len() > 0).then(|| totals.sum());
         Some(findings)
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use nodewell_checks::probe::NoAnswer;
+use nodewell_checks::{cgroup, probe::NoAnswer};
 
 use tokio::time::sleep;
 
@@ -119,13 +119,13 @@ pub(super) struct WorkerIdentity {
 
 impl WorkerIdentity {
     pub(super) fn new(worker_group: WorkerGroup, proc: &Path) -> Self {
-        let cgroup = notify::is_service().then(|| fs::read_to_string(proc.join("self/cgroup")).ok()).flatten();
+        let cgroup = notify::is_service().then(|| cgroup::read(&proc.join("self")).ok().flatten()).flatten();
         Self { worker_group, uid: nix::unistd::geteuid().as_raw(), cgroup }
     }
 
     fn owns(&self, folder: &Path) -> bool {
         match &self.cgroup {
-            Some(ours) => fs::read_to_string(folder.join("cgroup")).is_ok_and(|cgroup| cgroup == *ours),
+            Some(ours) => cgroup::read(folder).is_ok_and(|cgroup| cgroup.as_ref() == Some(ours)),
             None => task::uids(folder).is_some_and(|uids| uids.iter().all(|uid| *uid == self.uid)),
         }
     }

@@ -16,14 +16,14 @@ pub(in crate::check_process) fn stat(
 #[test]
 fn a_zombie_with_a_thread_that_hangs_is_still_there() {
     let text = stat(77, "nwg:gpu/list", 'Z', 1, 2, 400);
-    assert!(Stat::parse(&text).unwrap().is_there());
+    assert!(Stat::parse(text.as_bytes()).unwrap().is_there());
 }
 
 #[test]
 fn a_name_with_brackets_and_spaces_is_read_whole() {
-    let read = Stat::parse(&stat(77, "nwd:a) S 1 (b", 'D', 1, 1, 400)).unwrap();
+    let read = Stat::parse(stat(77, "nwd:a) S 1 (b", 'D', 1, 1, 400).as_bytes()).unwrap();
     assert_eq!((read.name.as_str(), read.state, read.parent, read.started), ("nwd:a) S 1 (b", 'D', 1, 400));
     for garbage in ["", "77", "77 (x)", "77 (x) D", "77 (x) D 1 2 3", ") ("] {
-        assert!(Stat::parse(garbage).is_none(), "{garbage}");
+        assert!(Stat::parse(garbage.as_bytes()).is_none(), "{garbage}");
     }
 }

@@ -4,6 +4,7 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use nodewell_checks::probe::Roots;
 use nodewell_model::view::DaemonView;
+use nodewell_sys::proc::{Status, content};
 
 use super::check::Check;
 use crate::{
@@ -85,9 +86,8 @@ fn advice(group: Group, check_processes: CheckProcesses, proc: &Path) -> String 
 /// The first capability that systemd itself may not have. None where `/proc` hides its process.
 fn withheld(group: Group, proc: &Path) -> Option<&'static str> {
     let needed: &[_] = if group == Group::Disk { &DISK_CAPABILITIES } else { &[] };
-    let status = fs::read_to_string(proc.join("1/status")).ok()?;
-    let set = status.lines().find_map(|line| line.strip_prefix("CapBnd:"))?;
-    let set = u64::from_str_radix(set.trim(), 16).ok()?;
+    let status = content(&proc.join("1/status")).ok()??;
+    let set = Status::of(&status).mask("CapBnd")?;
     needed.iter().find(|(_, number)| set & (1 << number) == 0).map(|(name, _)| *name)
 }
 

@@ -4,7 +4,10 @@ use std::{fs, io, os::unix::fs::OpenOptionsExt, path::PathBuf, sync::Arc};
 
 use nix::{fcntl::OFlag, unistd};
 use nodewell_model::BootId;
-use nodewell_sys::journal::{Journal, JournalError, JournalLibrary};
+use nodewell_sys::{
+    journal::{Journal, JournalError, JournalLibrary},
+    proc::mountinfo,
+};
 
 use super::check::Check;
 
@@ -60,8 +63,8 @@ impl Host {
 
     fn mounts(&self) -> Check {
         let path = self.proc.join("self/mountinfo");
-        match fs::read_to_string(&path) {
-            Ok(table) => Check::ok("mounts", format!("{} in {}", table.lines().count(), path.display())),
+        match mountinfo::read(&self.proc) {
+            Ok(mounts) => Check::ok("mounts", format!("{} in {}", mounts.len(), path.display())),
             Err(error) => Check::fail(
                 "mounts",
                 format!("{} cannot be read: {error}", path.display()),

@@ -1,7 +1,7 @@
 //! The inventory as people read it: what is missing first, then what is there, then what the node runs.
 
 use jiff::Timestamp;
-use nodewell_model::hardware::{ComponentClass, ComponentView, InventoryView, NodeFacts};
+use nodewell_model::inventory::{ComponentClass, ComponentView, InventoryView, NodeFacts};
 
 use crate::cli::render::{Look, Paint};
 
@@ -76,7 +76,7 @@ fn facts(facts: &NodeFacts) -> String {
 
 #[cfg(test)]
 mod tests {
-    use nodewell_model::hardware::Component;
+    use nodewell_model::inventory::Component;
 
     use super::*;
 

@@ -1,6 +1,7 @@
 //! What `nodewell status` shows: problems first, then what is unknown, and what is well in one line.
 
 mod conditions;
+mod configuration;
 mod daemons;
 mod hardware;
 mod header;
@@ -60,6 +61,7 @@ pub(in crate::cli) fn sections(account: &Account, extent: Extent, now: Timestamp
         healthy::line(&table),
         daemons::reporters(&table),
         refused::block(&table),
+        configuration::line(&table),
     ];
     let blocks: Vec<String> = blocks.into_iter().filter(|block| !block.is_empty()).collect();
     Sections { header: header::line(account, &table), body: blocks.join("\n") }

@@ -1,22 +1,55 @@
 //! `[[grant]]`: which other users may report what. Users and groups are looked up here, so that a wrong name is an
 //! error with its line and not a grant that never works.
 
+use std::ops::RangeInclusive;
+
 use nix::unistd::{Group, User};
 use nodewell_ledger::OnStale;
 use nodewell_model::Name;
-use nodewell_settings::{Kind, Report, Section, TableAt};
+use nodewell_settings::{
+    Kind, ListedKey, ListedTable, Report, Schema, Section, TableAt,
+    kind::{Bool, Choice, Number},
+};
 
 use super::{Grant, Grantee, Types};
 use crate::config::rate::{BURSTS, Rate};
 
-const KEYS: &[&str] =
-    &["unit", "user", "group", "conditions", "reasons", "events", "clear", "rate", "burst", "on-stale"];
 const WHO: [&str; 3] = ["unit", "user", "group"];
+/// The highest number is no user: the kernel takes it for "leave as it is".
+const IDS: RangeInclusive<u32> = 0..=u32::MAX - 1;
+const ON_STALE: Choice<OnStale> = Choice(&[("keep", OnStale::Keep), ("clear", OnStale::Clear)]);
+
+/// Its keys.
+pub(super) fn listed() -> ListedTable {
+    let id = || Schema::AnyOf(vec![Number(IDS).schema(), Schema::NOT_EMPTY]);
+    let names = || Schema::strings(Schema::NAME, 1..=usize::MAX);
+    let keys = vec![
+        ListedKey::new("unit", Schema::Text(r"\.(service|scope)$"), "Who may report: a unit of the host's systemd."),
+        ListedKey::new("user", id(), "Who may report: a user, by name or number."),
+        ListedKey::new("group", id(), "Who may report: the members of a group, by name or number."),
+        ListedKey::new("conditions", names(), "Types of conditions that it may report."),
+        ListedKey::new("reasons", names(), "Only these, where a condition is True and in events; if unset, all."),
+        ListedKey::new("events", Bool.schema(), "Whether it may report events."),
+        ListedKey::new("clear", names(), "Conditions that it may end, whichever source claims them."),
+        ListedKey::new("rate", Rate.schema(), "Its reports; if unset, the rate of [socket]."),
+        ListedKey::new(
+            "burst",
+            Number(BURSTS).schema(),
+            "Of them at once; if unset, two seconds of its rate, and the socket's at least.",
+        ),
+        ListedKey::new(
+            "on-stale",
+            ON_STALE.schema(),
+            "When it goes silent its problems stay unconfirmed (\"keep\"), or end (\"clear\").",
+        ),
+    ];
+    ListedTable { name: "grant", about: "Who may report beside root, and what.", keys }
+}
 
 /// One table; `None` where it has errors.
 pub(super) fn read(table: TableAt<'_>, report: &mut Report<'_>) -> Option<Grant> {
     let before = report.count();
-    let section = Section::new("[[grant]]", table, KEYS, report);
+    let section = Section::new("[[grant]]", table, &listed().names(), report);
     let to = grantee(section, report);
     let conditions = types(section, "conditions", report);
     let reasons = section.has("reasons").then(|| names(section, "reasons", report));
@@ -24,18 +57,19 @@ pub(super) fn read(table: TableAt<'_>, report: &mut Report<'_>) -> Option<Grant>
     let clear = types(section, "clear", report);
     let interval = section.has("rate").then(|| Rate.read(section, "rate", report)).flatten();
     let burst = section.number("burst", BURSTS, report);
-    let on_stale = section.choice("on-stale", &[("keep", OnStale::Keep), ("clear", OnStale::Clear)], report);
+    let on_stale = ON_STALE.read(section, "on-stale", report);
     if report.count() == before && gives_nothing(section) {
         report.error(table.at, "[[grant]] gives nothing; add \"conditions\", \"events\" or \"clear\"");
     }
     let at = report.location(table.at);
     // Everything is read before anything is judged, so that all errors are reported at once.
     let to = to.filter(|_| report.count() == before)?;
-    Some(Grant { to, conditions, reasons, events, clear, interval, burst, on_stale, at })
+    let written = written(section, &to);
+    Some(Grant { to, written, conditions, reasons, events, clear, interval, burst, on_stale, at })
 }
 
 fn gives_nothing(section: Section<'_>) -> bool {
-    !KEYS.iter().any(|key| !WHO.contains(key) && section.has(key))
+    !listed().names().iter().any(|key| !WHO.contains(key) && section.has(key))
 }
 
 fn grantee(section: Section<'_>, report: &mut Report<'_>) -> Option<Grantee> {
@@ -57,6 +91,12 @@ fn grantee(section: Section<'_>, report: &mut Report<'_>) -> Option<Grantee> {
     }
 }
 
+/// As the file has it; a number as such has no other form.
+fn written(section: Section<'_>, to: &Grantee) -> String {
+    let text = |key: &str| Some(format!("{key} {}", section.value(key)?.get_ref().as_str()?));
+    WHO.into_iter().find_map(text).unwrap_or_else(|| format!("{to:?}"))
+}
+
 fn unit(section: Section<'_>, report: &mut Report<'_>) -> Option<Grantee> {
     let word = section.required("unit", report)?;
     let is_name = (word.text.ends_with(".service") || word.text.ends_with(".scope")) && !word.text.contains('/');
@@ -75,8 +115,7 @@ fn id(
     report: &mut Report<'_>,
 ) -> Option<u32> {
     if section.value(key)?.get_ref().is_integer() {
-        // The highest number is no user: the kernel takes it for "leave as it is".
-        return section.number(key, 0..=u32::MAX - 1, report);
+        return section.number(key, IDS, report);
     }
     let word = section.required(key, report)?;
     if let Ok(number) = word.text.parse() {

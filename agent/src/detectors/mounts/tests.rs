@@ -1,10 +1,12 @@
 use std::{fs, io::Write, path::PathBuf};
 
-use nodewell_checks::mounts::mountinfo::parse;
-
 use super::*;
 
 const ROOT: &str = "27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard";
+
+fn parse(text: &str) -> Vec<Mount> {
+    mountinfo::parse(text.as_bytes())
+}
 
 struct Tree(tempfile::TempDir);
 

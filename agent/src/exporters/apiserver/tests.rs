@@ -107,6 +107,7 @@ impl Bench {
             hardware: Vec::new(),
             refused: Vec::new(),
             mutes: Vec::new(),
+            configuration: None,
         });
     }
 

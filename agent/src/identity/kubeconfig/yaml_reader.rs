@@ -9,13 +9,14 @@ use std::{
 };
 
 use super::{Kubeconfig, KubeconfigError};
+use crate::runtime::exit_code;
 
 /// The program that reads YAML: `nodewell` beside this one.
 #[derive(Debug, Clone)]
 pub struct YamlReader(pub(super) PathBuf);
 
-/// `EX_DATAERR` of sysexits.h: the YAML is at fault, and not the program.
-pub const DATA_ERROR: u8 = 65;
+/// The YAML is at fault, and not the program.
+pub const DATA_ERROR: u8 = exit_code::DATA;
 
 impl YamlReader {
     #[must_use]

@@ -15,6 +15,7 @@ fn gate(grants: &[Grant]) -> (Gate, watch::Sender<Arc<Grants>>) {
 fn raid_grant() -> Grant {
     Grant {
         to: Grantee::Unit("raid-monitor.service".to_owned()),
+        written: String::new(),
         conditions: Types::Only(vec![Name::fixed("RaidProblem")]),
         reasons: None,
         events: false,
@@ -76,15 +77,15 @@ fn a_rejection_names_what_is_missing_and_what_would_give_it() {
 fn a_count_is_rejected_with_what_to_do() {
     let (gate, _grants) = gate(&[raid_grant()]);
     let mut counted = report();
-    counted[0].inventory = serde_json::from_str(r#"[{"class":"disks","total":4}]"#).unwrap();
+    counted[0].hardware = serde_json::from_str(r#"[{"class":"disks","total":4}]"#).unwrap();
     let rejection = gate.admit(&Peer::unit("raid-monitor.service", 7), &counted).unwrap_err();
     assert_eq!(rejection.status, StatusCode::FORBIDDEN);
-    assert_eq!(rejection.error, format!("raid-monitor.service (uid 7) may not report an inventory; {COUNTING}"));
-    assert_eq!(gate.rejections()[0].why, "may not report an inventory");
+    assert_eq!(rejection.error, format!("raid-monitor.service (uid 7) may not report hardware; {COUNTING}"));
+    assert_eq!(gate.rejections()[0].why, "may not report hardware");
     let rejection = gate.admit(&Peer::user(1000), &counted).unwrap_err();
-    let words = "uid 1000 may not report condition RaidProblem, an inventory; devices of the node are counted only by";
+    let words = "uid 1000 may not report condition RaidProblem, hardware; devices of the node are counted only by";
     assert!(rejection.error.starts_with(words), "{}", rejection.error);
-    let words = "`inventory` out; to allow the rest, add to /etc/nodewell/nodewell.toml and reload nodewell:\n\
+    let words = "`hardware` out; to allow the rest, add to /etc/nodewell/nodewell.toml and reload nodewell:\n\
                  [[grant]]\nuser = 1000\nconditions = [\"RaidProblem\"]\n";
     assert!(rejection.error.ends_with(words), "{}", rejection.error);
     assert!(gate.admit(&Peer::unit("nodewell-disk.service", 7), &counted).is_ok());

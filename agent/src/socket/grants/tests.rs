@@ -9,6 +9,7 @@ fn name(word: &str) -> Name {
 fn grant(to: Grantee, conditions: &[&str]) -> Grant {
     Grant {
         to,
+        written: String::new(),
         conditions: Types::Only(conditions.iter().map(|word| name(word)).collect()),
         reasons: None,
         events: false,
@@ -100,7 +101,7 @@ fn what_is_missing_is_named() {
 #[test]
 fn devices_are_counted_by_whose_grant_is_of_everything() {
     let mut counted = report(&[], &[]);
-    counted[0].inventory = serde_json::from_str(r#"[{"class":"disks","total":4}]"#).unwrap();
+    counted[0].hardware = serde_json::from_str(r#"[{"class":"disks","total":4}]"#).unwrap();
     let every_type = ["RaidProblem", "DiskUnhealthy", "GpuUnhealthy"];
     let wide = Grant { events: true, ..grant(raid_unit(), &every_type) };
     let narrow = Grant { conditions: Types::All, ..grant(Grantee::User(7), &[]) };
@@ -113,10 +114,10 @@ fn devices_are_counted_by_whose_grant_is_of_everything() {
         (Peer::user(1000), false),
         (Peer::contained("nodewell-disk.service", 0), false),
     ] {
-        assert_eq!(missing(&grants, &peer, &counted).inventory, !may, "{peer:?}");
+        assert_eq!(missing(&grants, &peer, &counted).hardware, !may, "{peer:?}");
         counted[0].full = !counted[0].full;
     }
-    counted[0].inventory = Some(Vec::new());
+    counted[0].hardware = Some(Vec::new());
     assert!(missing(&grants, &Peer::unit("raid-monitor.service", 7), &counted).is_nothing(), "that counts nothing");
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::cgroup::CgroupOwner;
+use nodewell_checks::cgroup::CgroupOwner;
 
 /// The peer that connected. Only a process that is known to live on the host itself is a user, a group member or a
 /// unit.

@@ -5,7 +5,9 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use nodewell_model::{
     ConditionStatus, EventRecord, Name, Origin, Severity,
     api::{InjectAnswer, InjectRequest},
-    view::{ApiserverState, ApiserverView, ConditionView, DaemonState, DaemonView, NodeView, ProblemView},
+    view::{
+        ApiserverState, ApiserverView, ConditionView, ConfigurationView, DaemonState, DaemonView, NodeView, ProblemView,
+    },
 };
 use tempfile::TempDir;
 use tokio::{
@@ -71,6 +73,11 @@ impl Fixture {
         let fixture = Self::start(SocketLimits::default());
         fixture.shared_state.publish(view());
         fixture.shared_state.set_apiserver(view().apiserver);
+        fixture.shared_state.set_configuration(ConfigurationView {
+            hash: "sha256:0a".to_owned(),
+            rules_hash: "sha256:0b".to_owned(),
+            loaded: at("2026-11-21T01:00:00Z"),
+        });
         fixture.shared_state.events().extend([event(1), event(2)]);
         fixture
     }
@@ -214,6 +221,7 @@ pub(super) fn view() -> NodeView {
         hardware: Vec::new(),
         refused: Vec::new(),
         mutes: Vec::new(),
+        configuration: None,
     }
 }
 

@@ -233,6 +233,7 @@ async fn what_is_cleared_by_a_grant_names_its_peer() {
     let mut commands = std::mem::replace(&mut fixture.commands, tokio::sync::mpsc::channel(1).1);
     let grant = Grant {
         to: Grantee::User(7),
+        written: String::new(),
         conditions: Types::Only(Vec::new()),
         reasons: None,
         events: false,

@@ -31,9 +31,10 @@ macro_rules! symbols {
             unsafe fn find(library: &Library, path: &str) -> Result<Self, JournalError> {
                 Ok(Self {
                     $($name: {
+                        type Function = unsafe extern "C" fn($($argument),*) -> $answer;
                         let symbol = stringify!($name);
                         // SAFETY: the signature is the one that sd-journal.h has had since systemd 229.
-                        let found = unsafe { library.get::<unsafe extern "C" fn($($argument),*) -> $answer>(symbol) };
+                        let found = unsafe { library.get::<Function>(symbol.as_bytes()) };
                         *found.map_err(|_| JournalError::Symbol { library: path.to_owned(), symbol })?
                     },)*
                 })

@@ -6,6 +6,8 @@ use std::{fs, ops::Range, ptr};
 
 #[cfg(target_env = "gnu")]
 use super::addresses;
+#[cfg(target_env = "gnu")]
+use crate::proc::Status;
 
 /// One malloc arena for all threads: glibc's default of eight a core keeps megabytes that a few quiet threads never
 /// need. Call it before the first thread. False where malloc is not glibc's.
@@ -27,7 +29,7 @@ pub fn one_malloc_arena() -> bool {
 pub fn trim_heap() -> io::Result<()> {
     #[cfg(target_env = "gnu")]
     {
-        let is_locked = locked_kib(&fs::read_to_string("/proc/self/status")?) > 0;
+        let is_locked = is_locked(&fs::read("/proc/self/status")?);
         if is_locked && let Some(heap) = heap()? {
             // SAFETY: changes no memory's content.
             check(unsafe { libc::munlock(start_of(&heap), heap.len()) })?;
@@ -59,11 +61,10 @@ fn check(answer: libc::c_int) -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// `VmLck` of `/proc/self/status`.
+/// Whether this text of `/proc/self/status` shows any memory as locked.
 #[cfg(target_env = "gnu")]
-fn locked_kib(status: &str) -> u64 {
-    let locked = status.lines().find_map(|line| line.strip_prefix("VmLck:"));
-    locked.and_then(|rest| rest.split_ascii_whitespace().next()?.parse().ok()).unwrap_or_default()
+fn is_locked(status: &[u8]) -> bool {
+    Status::of(status).kib("VmLck").is_some_and(|kib| kib > 0)
 }
 
 #[cfg(test)]
@@ -120,8 +121,9 @@ mod tests {
     #[test]
     #[cfg(target_env = "gnu")]
     fn the_lock_is_read_from_the_status() {
-        assert_eq!(locked_kib("VmSize:\t    3000 kB\nVmLck:\t    2048 kB\n"), 2048);
-        assert_eq!(locked_kib("VmSize:\t    3000 kB\n"), 0);
+        assert!(is_locked(b"VmSize:\t    3000 kB\nVmLck:\t    2048 kB\n"));
+        assert!(!is_locked(b"VmSize:\t    3000 kB\nVmLck:\t       0 kB\n"));
+        assert!(!is_locked(b"VmSize:\t    3000 kB\n"));
     }
 
     #[test]

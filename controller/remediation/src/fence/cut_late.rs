@@ -45,7 +45,7 @@ pub(super) fn turn_on_aborted(input: &FenceInput<'_>) -> Next {
     match draft {
         Some(draft) => {
             let message = Message::of("FencePhase/abortedOff", &[("by", &by)]);
-            draft.count_left_off().enter(Phase::PoweringOn, message).save()
+            draft.count_order().enter(Phase::PoweringOn, message).save()
         }
         None => wait(input, vec![Blocker::plain("WithinGracePeriod/abortedOff")], None),
     }

@@ -181,7 +181,7 @@ fn aborted(input: &FenceInput<'_>) -> Option<Next> {
 /// It is off, and back before more of its pods are released.
 fn turned_on_aborted(input: &FenceInput<'_>) -> Next {
     let message = Message::of("FencePhase/abortedOff", &[("by", &input.fence.metadata.asked_by())]);
-    Draft::of(input).count_left_off().enter(Phase::PoweringOn, message).save()
+    Draft::of(input).count_order().enter(Phase::PoweringOn, message).save()
 }
 
 /// The node has needed no remediation for the policy's `healthyDelay`. An order that was carried out late may have cut it since:

@@ -306,7 +306,7 @@ fn already_off(input: &FenceInput<'_>, witnesses: &[Witness]) -> Next {
         return wait(input, vec![Blocker::plain("WithinGracePeriod/offTime")], None);
     };
     let draft = Draft::of(input);
-    let draft = if at_limit(input).is_none() { draft.count_left_off() } else { draft };
+    let draft = if at_limit(input).is_none() { draft.count_order() } else { draft };
     let draft = draft.with(|status| {
         remember_node(input, status);
         status.level = levels::current(input);

@@ -157,7 +157,7 @@ impl Draft {
     }
 
     /// It is not left off any more. If this record turned it off, that is a cycle as any other.
-    pub(super) fn count_left_off(self) -> Self {
+    pub(super) fn count_order(self) -> Self {
         let at = self.at;
         self.with(|status| {
             if status.ordered_off {
@@ -168,7 +168,7 @@ impl Draft {
 
     /// A person has it given back.
     pub(super) fn give_back(self, value: &str) -> Self {
-        self.count_left_off().with(|status| {
+        self.count_order().with(|status| {
             status.observed_release = value.to_owned();
             status.returning = true;
         })

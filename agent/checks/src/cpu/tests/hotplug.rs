@@ -10,7 +10,7 @@ fn a_cpu_that_went_offline_is_a_problem_in_the_second_round_and_until_it_is_back
     assert_eq!(reasons(&node.look(), "CPU 3"), ["absent"]);
     let findings = node.look();
     assert_eq!(reasons(&findings, "CPU 3"), ["CpuOffline"]);
-    assert_eq!((findings.inventory[0].total, findings.inventory[0].states["offline"]), (8, 1));
+    assert_eq!((findings.hardware[0].total, findings.hardware[0].states["offline"]), (8, 1));
     node.cpu("online", "0-7");
     assert_eq!(reasons(&node.look(), "CPU 3"), ["healthy"]);
 }
@@ -36,7 +36,7 @@ fn a_new_boot_begins_with_what_is_online_then() {
     node.now.boot_id = "boot-2".to_owned();
     node.now.boottime = Duration::from_secs(30);
     let findings = node.looks(3);
-    assert_eq!((findings.verdicts.len(), findings.inventory[0].total), (1, 7));
+    assert_eq!((findings.verdicts.len(), findings.hardware[0].total), (1, 7));
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn minutes_of_throttling_are_a_problem_that_ends_ten_minutes_after_the_last() {
     node.hot(0, 30);
     let findings = node.look();
     assert_eq!(reasons(&findings, "CPU"), ["CpuThermalThrottle"]);
-    assert_eq!(findings.inventory[0].states["throttled"], 4);
+    assert_eq!(findings.hardware[0].states["throttled"], 4);
     assert_eq!(reasons(&node.looks(9), "CPU"), ["CpuThermalThrottle"]);
     let findings = node.look();
     assert_eq!(reasons(&findings, "CPU"), ["healthy"]);

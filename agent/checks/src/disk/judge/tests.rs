@@ -122,7 +122,7 @@ fn a_silent_disk_is_unknown_and_the_others_go_on() {
     assert_eq!(reasons(&findings.verdicts[0].state), [""; 0]);
     assert_eq!(reasons(&findings.verdicts[1].state), ["? DeviceNotAnswering"]);
     let states = BTreeMap::from([("not answering".to_owned(), 1)]);
-    assert_eq!(findings.inventory, [Inventory { class: "disks".to_owned(), total: 2, states, informational: false }]);
+    assert_eq!(findings.hardware, [Hardware { class: "disks".to_owned(), total: 2, states, informational: false }]);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn what_was_not_asked_is_as_it_was_and_what_is_gone_is_forgotten() {
     let unasked = bench.round_of(Ok(vec!["nvme0".to_owned()]), Vec::new());
     assert_eq!(reasons(&unasked.verdicts[0].state), ["NvmeReliabilityDegraded"]);
     let gone = bench.round(vec![("nvme0", Err(PollError::Read(ReadError::Gone { what: "nvme0".to_owned() })))]);
-    assert_eq!((gone.verdicts, gone.inventory), (Vec::new(), Vec::new()));
+    assert_eq!((gone.verdicts, gone.hardware), (Vec::new(), Vec::new()));
 }
 
 #[test]

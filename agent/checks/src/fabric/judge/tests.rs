@@ -124,7 +124,7 @@ fn a_port_that_is_up_is_healthy() {
     let mut fabric = Fabric::ordinary();
     let findings = fabric.after(0);
     assert_eq!(reported(&findings, PORT), ["healthy: 400 Gb/sec (4X NDR), card unknown"]);
-    assert_eq!((findings.inventory[0].total, findings.inventory[0].healthy()), (1, 1));
+    assert_eq!((findings.hardware[0].total, findings.hardware[0].healthy()), (1, 1));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_port_that_was_up_and_is_down_for_four_minutes_is_a_fault() {
         message(&findings),
         "down (polling: no partner); check cable, transceiver and the switch's port (card unknown)"
     );
-    assert_eq!(findings.inventory[0].states, BTreeMap::from([("down".to_owned(), 1)]));
+    assert_eq!(findings.hardware[0].states, BTreeMap::from([("down".to_owned(), 1)]));
     assert_eq!(reported(&fabric.set(4, 5).during(60), PORT), ["FabricPortDown"]);
     assert!(is_healthy(&fabric.during(10)));
 }
@@ -155,14 +155,14 @@ fn a_port_that_was_never_up_is_not_missed_unless_expected() {
     let mut fabric = Fabric::ordinary();
     let findings = fabric.set(1, 2).during(600);
     assert_eq!(reported(&findings, PORT), ["healthy: the port is not in use"]);
-    assert_eq!(findings.inventory, []);
+    assert_eq!(findings.hardware, []);
 
     let expected = vec![PORT.to_owned(), "mlx5_1/1".to_owned()];
     let mut fabric = Fabric::new(FabricSettings { expected, ..FabricSettings::default() });
     let findings = fabric.set(1, 3).during(600);
     assert_eq!(reported(&findings, PORT), ["FabricPortDown"]);
     assert_eq!(reported(&findings, "mlx5_1/1"), ["FabricPortMissing"]);
-    assert_eq!(findings.inventory[0].states, BTreeMap::from([("down".to_owned(), 1), ("missing".to_owned(), 1)]));
+    assert_eq!(findings.hardware[0].states, BTreeMap::from([("down".to_owned(), 1), ("missing".to_owned(), 1)]));
 }
 
 #[test]
@@ -294,8 +294,8 @@ proptest! {
                 reported.dedup();
                 prop_assert_eq!(reported.len(), all);
             }
-            for inventory in &findings.inventory {
-                prop_assert!(inventory.states.values().sum::<u32>() <= inventory.total);
+            for hardware in &findings.hardware {
+                prop_assert!(hardware.states.values().sum::<u32>() <= hardware.total);
             }
         }
     }

@@ -1,6 +1,6 @@
-//! The whole account: a verdict for each GPU and condition, one for the driver, and the inventory.
+//! The whole account: a verdict for each GPU and condition, one for the driver, and how many GPUs there are.
 
-use nodewell_model::{Inventory, Name};
+use nodewell_model::{Hardware, Name};
 
 use super::{
     DRIVER, GpuJudge,
@@ -15,11 +15,11 @@ use crate::{
 };
 
 impl GpuJudge {
-    pub(super) fn account(&self) -> (Vec<Verdict>, Vec<Inventory>) {
+    pub(super) fn account(&self) -> (Vec<Verdict>, Vec<Hardware>) {
         let gpus = self.devices.iter().flat_map(|(name, device)| self.of_device(name, device));
         let verdicts: Vec<_> = self.of_driver().into_iter().chain(gpus).collect();
-        let inventory = self.inventory(&verdicts);
-        (verdicts, inventory)
+        let hardware = self.hardware(&verdicts);
+        (verdicts, hardware)
     }
 
     fn of_device(&self, name: &str, device: &Device) -> Vec<Verdict> {
@@ -102,7 +102,7 @@ impl GpuJudge {
         mismatch.into_iter().chain(short).collect()
     }
 
-    fn inventory(&self, verdicts: &[Verdict]) -> Vec<Inventory> {
+    fn hardware(&self, verdicts: &[Verdict]) -> Vec<Hardware> {
         let gpus = self.devices.iter().filter(|(_, device)| device.state.is_counted());
         let names: Vec<_> = gpus.map(|(name, device)| state_name(device, name, verdicts)).collect();
         let total = presence::count(names.len()).saturating_add(self.short.count());
@@ -111,8 +111,8 @@ impl GpuJudge {
         for state_name in names.into_iter().flatten().chain(short) {
             *states.entry(state_name.to_owned()).or_insert(0) += 1;
         }
-        let inventory = Inventory { class: "GPUs".to_owned(), total, states, informational: false };
-        if total == 0 { Vec::new() } else { vec![inventory] }
+        let hardware = Hardware { class: "GPUs".to_owned(), total, states, informational: false };
+        if total == 0 { Vec::new() } else { vec![hardware] }
     }
 }
 
@@ -147,7 +147,7 @@ fn healthy(state: &DeviceState, known: &Known) -> State {
     State::healthy(if is_asleep { "GpuUnhealthy/healthy-asleep" } else { "GpuUnhealthy/healthy" }, &[("name", &name)])
 }
 
-/// What the inventory shows of a GPU that is not healthy.
+/// As the count shows a GPU that is not healthy.
 fn state_name(device: &Device, name: &str, verdicts: &[Verdict]) -> Option<&'static str> {
     let is_failing = |verdict: &Verdict| verdict.subject == name && matches!(verdict.state, State::Faulty(_));
     match &device.state {

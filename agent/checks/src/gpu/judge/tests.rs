@@ -144,8 +144,8 @@ fn fault<'a>(findings: &'a Findings, subject: &str, reason: &str) -> &'a Fault {
     faults.into_iter().find(|fault| fault.reason.as_str() == reason).expect(reason)
 }
 
-fn inventory(findings: &Findings) -> String {
-    let lines = findings.inventory.iter().map(|line| {
+fn hardware(findings: &Findings) -> String {
+    let lines = findings.hardware.iter().map(|line| {
         let states: Vec<_> = line.states.iter().map(|(state, count)| format!("{count} {state}")).collect();
         format!("{} {}: {}", line.total, line.class, states.join(", "))
     });
@@ -169,7 +169,7 @@ fn gpus_that_answer_are_healthy_and_old_counts_report_nothing() {
         assert_eq!(reasons(&findings, subject), ["healthy"]);
     }
     assert_eq!(reasons_of(&findings, ONE, "GpuFabricUnhealthy"), ["nothing"], "it has no fabric");
-    assert_eq!(inventory(&findings), "2 GPUs: ");
+    assert_eq!(hardware(&findings), "2 GPUs: ");
     assert!(findings.events.is_empty() && findings.recoveries.is_empty());
 }
 
@@ -228,7 +228,7 @@ fn faults_name_the_board_and_an_action() {
         )
     );
     assert_eq!(lost.action, Some(nodewell_model::Action::Reboot));
-    assert_eq!(inventory(&findings), "2 GPUs: 1 lost");
+    assert_eq!(hardware(&findings), "2 GPUs: 1 lost");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn no_answer_is_unknown_and_others_go_on() {
     let findings = bench.round();
     assert_eq!(reasons(&findings, ONE), ["unknown DeviceNotAnswering"]);
     assert_eq!(reasons(&findings, TWO), ["healthy"]);
-    assert_eq!(inventory(&findings), "2 GPUs: 1 not answering");
+    assert_eq!(hardware(&findings), "2 GPUs: 1 not answering");
     bench.set(ONE, |_| ());
     assert_eq!(reasons(&bench.round(), ONE), ["healthy"]);
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use nodewell_message::MessageArgs;
 use nodewell_model::{
-    hardware::{Component, ComponentClass},
+    inventory::{Component, ComponentClass},
     text::cut,
 };
 

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::symlink, path::PathBuf, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_model::hardware::InventoryView;
+use nodewell_model::inventory::InventoryView;
 use serde_json::Value;
 use tempfile::TempDir;
 

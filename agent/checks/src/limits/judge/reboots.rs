@@ -1,4 +1,4 @@
-//! A reboot that is due: an Event at once and then daily, and a line in the node's inventory. It is no condition:
+//! A reboot that is due: an Event at once and then daily, and a line of `nodewell status`. It is no condition:
 //! nothing is broken, and tools that reboot nodes look at the file themselves.
 
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::probe::DeviceEvent;
 use jiff::Timestamp;
 use nodewell_message::MessageArgs;
-use nodewell_model::Inventory;
+use nodewell_model::Hardware;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::reading::Reboot;
@@ -35,9 +35,9 @@ impl Reboots {
     }
 
     /// Only while one is due.
-    pub(super) fn inventory(&self) -> Option<Inventory> {
+    pub(super) fn hardware(&self) -> Option<Hardware> {
         let states = [("due".to_owned(), 1)].into();
-        self.reported.map(|_| Inventory { class: "reboots".to_owned(), total: 1, states, informational: true })
+        self.reported.map(|_| Hardware { class: "reboots".to_owned(), total: 1, states, informational: true })
     }
 }
 
@@ -71,10 +71,10 @@ mod tests {
         let looks = [(true, 0), (true, 1), (true, 23), (true, 24), (true, 25), (false, 26), (true, 27)];
         let reported: Vec<bool> = looks.into_iter().map(|(due, hours)| is_reported(due, hours)).collect();
         assert_eq!(reported, [true, false, false, true, false, false, true]);
-        let inventory = reboots.inventory().unwrap();
-        assert_eq!((inventory.states["due"], inventory.informational), (1, true));
+        let hardware = reboots.hardware().unwrap();
+        assert_eq!((hardware.states["due"], hardware.informational), (1, true));
         reboots.take(None, at(28));
-        assert_eq!(reboots.inventory(), None);
+        assert_eq!(reboots.hardware(), None);
     }
 
     #[test]

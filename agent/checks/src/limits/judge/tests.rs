@@ -143,9 +143,9 @@ fn controllers_of_version_1_are_counted() {
     let mut judge = judge_of(settings());
     let controllers = [("cpu".to_owned(), true), ("memory".to_owned(), false)].into();
     let reading = CgroupsReading { controllers, ..CgroupsReading::default() };
-    let inventory = judge.judge(round(now(0, "a"), vec![(CGROUPS, answer(reading))])).inventory;
-    assert_eq!((inventory[0].total, inventory[0].healthy()), (2, 1));
-    assert!(inventory[0].informational, "no devices");
+    let hardware = judge.judge(round(now(0, "a"), vec![(CGROUPS, answer(reading))])).hardware;
+    assert_eq!((hardware[0].total, hardware[0].healthy()), (2, 1));
+    assert!(hardware[0].informational, "no devices");
 }
 
 #[test]

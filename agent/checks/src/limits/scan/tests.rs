@@ -3,7 +3,6 @@
 use std::os::unix::fs::symlink;
 
 use super::*;
-use crate::limits::reading::TaskId;
 
 /// A folder like /proc.
 struct Host(tempfile::TempDir);
@@ -88,12 +87,15 @@ fn zombies_of_a_pod_hide_none_of_the_node() {
 fn zombies_with_a_parent_each_cost_a_bounded_number_of_looks() {
     let host = Host::new(CALM);
     let zombie = |pid: u32, parent: u32| Stat {
-        id: TaskId { pid, start: 0 },
+        pid,
         name: b"sh",
         state: b'Z',
         parent,
-        threads: 1,
+        session: 1,
+        flags: 0,
         ticks: 0,
+        threads: 1,
+        started: 0,
     };
     let limit = u32::try_from(PARENTS_LIMIT).unwrap();
     let mut look = Look::new(host.0.path(), false);

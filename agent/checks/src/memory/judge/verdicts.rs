@@ -1,8 +1,8 @@
-//! From what is remembered of memory to verdicts, an inventory and evidence.
+//! From what is remembered of memory to verdicts, a count of modules, and evidence.
 
 use std::collections::BTreeMap;
 
-use nodewell_model::{Inventory, Name};
+use nodewell_model::{Hardware, Name};
 
 use super::{LastPoll, MemoryJudge};
 use crate::{
@@ -20,7 +20,7 @@ impl MemoryJudge {
             self.module_states().into_iter().map(|(label, state)| verdict(label, state)).collect();
         verdicts.extend(self.whole.as_ref().map(|last_poll| verdict(WHOLE.to_owned(), self.whole_state(last_poll))));
         let recoveries = self.history.whole.recoveries(now);
-        Findings { inventory: inventory(&verdicts), verdicts, events: device_events, recoveries }
+        Findings { hardware: hardware(&verdicts), verdicts, events: device_events, recoveries }
     }
 
     fn whole_state(&self, last_poll: &LastPoll) -> State {
@@ -114,7 +114,7 @@ fn merge(known: &mut State, other: &State) {
 }
 
 /// Of what has a name of its own: neither the whole nor a controller is a module.
-fn inventory(verdicts: &[Verdict]) -> Vec<Inventory> {
+fn hardware(verdicts: &[Verdict]) -> Vec<Hardware> {
     let is_module = |verdict: &&Verdict| verdict.subject != WHOLE && !is_controller(&verdict.subject);
     let modules: Vec<_> = verdicts.iter().filter(is_module).collect();
     let mut states = BTreeMap::new();
@@ -122,8 +122,8 @@ fn inventory(verdicts: &[Verdict]) -> Vec<Inventory> {
         *states.entry(state_name.to_owned()).or_insert(0) += 1;
     }
     let total = u32::try_from(modules.len()).unwrap_or(u32::MAX);
-    let inventory = Inventory { class: "memory modules".to_owned(), total, states, informational: false };
-    (total > 0).then_some(inventory).into_iter().collect()
+    let hardware = Hardware { class: "memory modules".to_owned(), total, states, informational: false };
+    (total > 0).then_some(hardware).into_iter().collect()
 }
 
 /// `MC0`

@@ -8,8 +8,8 @@ fn a_healthy_node_is_healthy() {
     let findings = node.look();
     assert_eq!(findings.verdicts.len(), 3);
     assert!(findings.verdicts.iter().all(|verdict| matches!(verdict.state, State::Healthy { .. })), "{findings:?}");
-    assert_eq!((findings.inventory[0].class.as_str(), findings.inventory[0].total), ("memory modules", 2));
-    assert_eq!(findings.inventory[0].healthy(), 2);
+    assert_eq!((findings.hardware[0].class.as_str(), findings.hardware[0].total), ("memory modules", 2));
+    assert_eq!(findings.hardware[0].healthy(), 2);
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn ten_corrected_errors_of_a_day_are_a_problem_and_end_after_a_day_without() {
     node.mc("dimm1/dimm_ce_count", 10);
     let findings = node.look();
     assert_eq!(reasons(&findings, DIMM), ["MemoryCorrectedError"]);
-    assert_eq!(findings.inventory[0].states["degrading"], 1);
+    assert_eq!(findings.hardware[0].states["degrading"], 1);
     assert_eq!(reasons(&node.look(), "CPU_SrcID#0_MC#0_Chan#0_DIMM#0"), ["healthy"]);
     node.pass(23 * 3600);
     assert_eq!(reasons(&node.look(), DIMM), ["MemoryCorrectedError"]);
@@ -65,7 +65,7 @@ fn an_uncorrected_error_counts_at_once_and_until_the_next_boot() {
     node.mc("dimm1/dimm_ue_count", 1);
     let findings = node.look();
     assert_eq!(reasons(&findings, DIMM), ["MemoryUncorrectedError"]);
-    assert_eq!(findings.inventory[0].states["failing"], 1);
+    assert_eq!(findings.hardware[0].states["failing"], 1);
     node.pass(40 * 24 * 3600);
     assert_eq!(reasons(&node.look(), DIMM), ["MemoryUncorrectedError"]);
     node.mc("dimm1/dimm_ue_count", 0);
@@ -129,7 +129,7 @@ fn errors_that_the_driver_cannot_place_are_the_controllers() {
     node.mc("ue_noinfo_count", 1).mc("ce_noinfo_count", 3);
     let findings = node.look();
     assert_eq!(reasons(&findings, "MC0"), ["MemoryUncorrectedError"]);
-    assert_eq!(findings.inventory[0].total, 2, "a controller is no module");
+    assert_eq!(findings.hardware[0].total, 2, "a controller is no module");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_controller_without_modules_is_judged_by_itself() {
     node.mc("ce_count", 1).mc("ue_count", 5);
     let findings = node.look();
     assert_eq!(reasons(&findings, "MC0"), ["MemoryUncorrectedError"]);
-    assert_eq!(findings.inventory, [], "the number of modules is unknown");
+    assert_eq!(findings.hardware, [], "the number of modules is unknown");
 }
 
 #[test]

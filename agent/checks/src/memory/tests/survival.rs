@@ -44,7 +44,7 @@ fn modules_that_were_taken_out_are_forgotten_with_the_next_boot() {
     node.look();
     fs::remove_dir_all(node.path("sys/devices/system/edac/mc/mc0/dimm0")).unwrap();
     node.reboot(600);
-    assert_eq!(node.look().inventory[0].total, 1);
+    assert_eq!(node.look().hardware[0].total, 1);
     assert!(!node.judge.save().unwrap().to_string().contains("dimm0"));
 }
 
@@ -71,7 +71,7 @@ fn a_controller_that_does_not_answer_leaves_its_modules_unknown() {
     let findings = node.judge.judge(round);
     assert_eq!(reasons(&findings, DIMM), ["unknown: DeviceNotAnswering"]);
     assert_eq!(reasons(&findings, "Memory"), ["healthy"]);
-    assert_eq!(findings.inventory[0].states["not answering"], 2);
+    assert_eq!(findings.hardware[0].states["not answering"], 2);
     assert_eq!(reasons(&node.look(), DIMM), ["healthy"]);
 }
 
@@ -180,7 +180,7 @@ fn without_a_list_all_is_unknown_and_counted_until_there_is_one() {
         for subject in [DIMM, "Memory"] {
             assert_eq!(reasons(&findings, subject), [format!("unknown: {reason}")]);
         }
-        assert_eq!(findings.inventory[0].total, 2);
+        assert_eq!(findings.hardware[0].total, 2);
         assert_eq!(reasons(&node.look(), DIMM), ["MemoryUncorrectedError"], "it is not forgotten");
     }
 }

@@ -22,7 +22,7 @@ fn a_whole_bond_is_healthy() {
     let findings = machine.during(600);
     assert!(is_silent(&findings));
     assert_eq!(reported(&findings, "bond0"), ["healthy: a bond of 2 interfaces"]);
-    assert_eq!(findings.inventory[0].total, 3);
+    assert_eq!(findings.hardware[0].total, 3);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_bond_of_which_nothing_carries_is_down() {
     }
     let findings = machine.during(60);
     assert_eq!(reported(&findings, "bond0"), [DOWN]);
-    assert_eq!(findings.inventory[0].states.get("down"), Some(&1));
+    assert_eq!(findings.hardware[0].states.get("down"), Some(&1));
 }
 
 #[test]

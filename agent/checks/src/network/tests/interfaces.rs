@@ -8,7 +8,7 @@ fn a_carrier_that_is_lost_is_a_fault_until_it_has_been_back_for_a_while() {
     assert_eq!(reported(&machine.during(30), "eth0"), ["healthy: down"]);
     let findings = machine.after(15);
     assert_eq!(reported(&findings, "eth0"), [DOWN]);
-    assert_eq!(findings.inventory[0].states.get("down"), Some(&1));
+    assert_eq!(findings.hardware[0].states.get("down"), Some(&1));
     machine.set("eth0", "carrier", 1);
     assert_eq!(
         reported(&machine.during(30), "eth0"),
@@ -88,7 +88,7 @@ fn what_pods_and_tunnels_have_is_not_judged() {
     }
     let findings = machine.during(600);
     assert!(is_silent(&findings));
-    assert_eq!(findings.inventory[0].total, 1);
+    assert_eq!(findings.hardware[0].total, 1);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn an_interface_that_went_into_a_pod_is_forgotten() {
     fs::remove_dir_all(machine.home("eth0")).unwrap();
     let findings = machine.during(600);
     assert_eq!(reported(&findings, "eth0"), ["nothing"]);
-    assert_eq!(findings.inventory, []);
+    assert_eq!(findings.hardware, []);
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn a_reader_that_hangs_leaves_everything_unknown() {
     for subject in ["eth0", "default-route"] {
         assert_eq!(reported(&findings, subject), ["Unknown: DeviceNotAnswering"]);
     }
-    assert_eq!(findings.inventory[0].states.get("not answering"), Some(&1));
+    assert_eq!(findings.hardware[0].states.get("not answering"), Some(&1));
     assert!(is_silent(&machine.after(15)));
 }
 
@@ -132,8 +132,8 @@ proptest! {
                 reasons.dedup();
                 prop_assert_eq!(reasons.len(), all);
             }
-            for inventory in &findings.inventory {
-                prop_assert!(inventory.states.values().sum::<u32>() <= inventory.total);
+            for hardware in &findings.hardware {
+                prop_assert!(hardware.states.values().sum::<u32>() <= hardware.total);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nodewell_model::Inventory;
+use nodewell_model::Hardware;
 
 use super::{Device, Fault, Findings, Name, PcieJudge, PollError, State, Verdict};
 use crate::probe::unknown;
@@ -10,8 +10,8 @@ use crate::probe::unknown;
 impl PcieJudge {
     pub(super) fn account(&mut self) -> Findings {
         let verdicts: Vec<Verdict> = self.subjects().iter().filter_map(|address| self.verdict(address)).collect();
-        let inventory = if verdicts.is_empty() { Vec::new() } else { vec![self.inventory(&verdicts)] };
-        Findings { verdicts, inventory, ..Findings::default() }
+        let hardware = if verdicts.is_empty() { Vec::new() } else { vec![self.hardware(&verdicts)] };
+        Findings { verdicts, hardware, ..Findings::default() }
     }
 
     /// The devices that are there or missed; of a branch of the tree that vanished, its root.
@@ -55,7 +55,7 @@ impl PcieJudge {
         ways.take_while(|way| way != address).find(is_silent)
     }
 
-    fn inventory(&self, verdicts: &[Verdict]) -> Inventory {
+    fn hardware(&self, verdicts: &[Verdict]) -> Hardware {
         let mut states = BTreeMap::new();
         for verdict in verdicts {
             let device = self.history.devices.get(&verdict.subject);
@@ -63,7 +63,7 @@ impl PcieJudge {
                 *states.entry(state_name.to_owned()).or_default() += 1;
             }
         }
-        Inventory {
+        Hardware {
             class: "PCIe devices".to_owned(),
             total: u32::try_from(verdicts.len()).unwrap_or(u32::MAX),
             states,
@@ -114,7 +114,7 @@ impl Device {
         }
     }
 
-    /// For the inventory.
+    /// For the count.
     fn state_name(&self, state: &State) -> Option<&'static str> {
         match state {
             State::Healthy { .. } => None,

@@ -112,7 +112,7 @@ fn a_bus_without_faults_is_healthy() {
     let findings = bus.after(0);
     assert!(reasons(&findings, CARD).is_empty() && reasons(&findings, PORT).is_empty());
     assert_eq!(message(&findings, CARD), "device 15b3:1021");
-    assert_eq!((findings.inventory[0].total, findings.inventory[0].healthy()), (2, 2));
+    assert_eq!((findings.hardware[0].total, findings.hardware[0].healthy()), (2, 2));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_fatal_error_is_a_fault_for_a_day() {
         message(&findings, CARD),
         "fatal errors within a day: 1, lately mostly SDES; reseat the card or riser, update its firmware"
     );
-    assert_eq!(findings.inventory[0].states, BTreeMap::from([("failing".to_owned(), 1)]));
+    assert_eq!(findings.hardware[0].states, BTreeMap::from([("failing".to_owned(), 1)]));
     assert_eq!(reasons(&bus.after(86_400), CARD), ["PcieAerFatal"]);
     assert!(reasons(&bus.after(60), CARD).is_empty());
 }
@@ -294,8 +294,8 @@ proptest! {
                 reasons.dedup();
                 prop_assert_eq!(reasons.len(), all);
             }
-            for inventory in &findings.inventory {
-                prop_assert!(inventory.states.values().sum::<u32>() <= inventory.total);
+            for hardware in &findings.hardware {
+                prop_assert!(hardware.states.values().sum::<u32>() <= hardware.total);
             }
         }
     }

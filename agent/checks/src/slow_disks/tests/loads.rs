@@ -18,7 +18,7 @@ fn one_delayed_of_four_is_named_after_most_of_half_an_hour() {
     let expected = "a write takes 320 ms, of 3 siblings under a like load 8.0 ms (limit 4 times); ";
     assert!(faults[0].message.starts_with(expected), "{}", faults[0].message);
     assert!(faults[0].message.ends_with("(SEAGATE ST4000NM0025, serial number ZC1)"), "{}", faults[0].message);
-    assert_eq!((compared(&findings), findings.inventory[0].states["slow"]), (4, 1));
+    assert_eq!((compared(&findings), findings.hardware[0].states["slow"]), (4, 1));
 }
 
 #[test]

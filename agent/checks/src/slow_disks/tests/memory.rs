@@ -240,6 +240,21 @@ fn a_restart_keeps_what_was_found_and_another_boot_does_not() {
 }
 
 #[test]
+fn what_is_saved_has_this_form() {
+    let mut machine = Machine::new(4);
+    machine.give(1, DELAYED);
+    machine.windows(1);
+    let expected = json!({
+        "moment": {"wall": "1970-01-01T00:05:00Z", "boottime_secs": 1300, "boot_id": "one"},
+        "disks": {
+            "SEAGATE ST4000NM0025, serial number ZC1":
+                {"subject": "sdb", "slow": null, "windows": [{"boottime_secs": 1300, "is_slow": true}]},
+        },
+    });
+    assert_eq!(machine.judge.save().unwrap().to_string(), expected.to_string());
+}
+
+#[test]
 fn what_cannot_be_read_is_unknown_and_is_there_again_after_it() {
     let mut machine = found();
     let silent = || PollError::NoAnswer(NoAnswer::asked(Timestamp::UNIX_EPOCH, "no answer within 20 s"));

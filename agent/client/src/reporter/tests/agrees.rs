@@ -6,7 +6,7 @@ use std::{
 };
 
 use nodewell_ledger::{Ledger, Now};
-use nodewell_model::{ConditionSpec, Inventory, Status, SubjectKey, api::AcceptedView};
+use nodewell_model::{ConditionSpec, Hardware, Status, SubjectKey, api::AcceptedView};
 use proptest::prelude::*;
 use tokio::time::Instant;
 
@@ -63,8 +63,8 @@ fn entry(key: &SubjectKey, status: ConditionStatus, reason: &'static str) -> Con
     Condition { condition, reason: Name::fixed(reason), subject, ..super::condition(None, status) }
 }
 
-fn disks(total: u32) -> Vec<Inventory> {
-    vec![Inventory { class: "disks".to_owned(), total, states: BTreeMap::new(), informational: false }]
+fn disks(total: u32) -> Vec<Hardware> {
+    vec![Hardware { class: "disks".to_owned(), total, states: BTreeMap::new(), informational: false }]
 }
 
 /// The daemon's last reports: reasons of what is wrong; none where it is well, or unknown.
@@ -126,7 +126,7 @@ fn report_step(outbox: &mut Outbox, step: &Step, now: Instant) {
             outbox.set_all(key.clone(), vec![entry(&key, status, "RaidSeen")], now);
         }
         Step::Forget(condition, subject) => outbox.forget(&key(*condition, *subject), wall(), now),
-        Step::Count(total) => outbox.inventory(disks(*total), now),
+        Step::Count(total) => outbox.hardware(disks(*total), now),
         Step::Send(_) => {}
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nodewell_model::{Inventory, Status, SubjectKey};
+use nodewell_model::{Hardware, Status, SubjectKey};
 use tokio::time::{Instant, advance};
 
 use super::{
@@ -148,23 +148,23 @@ async fn a_daemon_that_does_not_start_whole_ends_nothing_before_all_is_reported(
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_inventory_goes_when_it_changes_and_with_every_full_report() {
+async fn a_count_goes_when_it_changes_and_with_every_full_report() {
     let disks = |failing: u32| {
         let states = BTreeMap::from([("failing".to_owned(), failing)]);
-        vec![Inventory { class: "disks".to_owned(), total: 4, states, informational: false }]
+        vec![Hardware { class: "disks".to_owned(), total: 4, states, informational: false }]
     };
     let mut outbox = outbox();
-    assert_eq!(next_report(&mut outbox).await.inventory, None, "it has never counted");
-    outbox.inventory(disks(1), Instant::now());
-    assert_eq!(next_report(&mut outbox).await.inventory, Some(disks(1)));
-    outbox.inventory(disks(1), Instant::now());
+    assert_eq!(next_report(&mut outbox).await.hardware, None, "it has never counted");
+    outbox.hardware(disks(1), Instant::now());
+    assert_eq!(next_report(&mut outbox).await.hardware, Some(disks(1)));
+    outbox.hardware(disks(1), Instant::now());
     assert!(is_quiet(&mut outbox), "the same again");
     advance(std::time::Duration::from_secs(10)).await;
-    assert_eq!(sent(&mut outbox).await.inventory, None, "a heartbeat has none");
+    assert_eq!(sent(&mut outbox).await.hardware, None, "a heartbeat has none");
     taken(&mut outbox, "b");
     let full = sent(&mut outbox).await;
-    assert_eq!((full.full, full.inventory), (true, Some(disks(1))));
+    assert_eq!((full.full, full.hardware), (true, Some(disks(1))));
     taken(&mut outbox, "b");
-    outbox.inventory(Vec::new(), Instant::now());
-    assert_eq!(sent(&mut outbox).await.inventory, Some(Vec::new()), "none are left");
+    outbox.hardware(Vec::new(), Instant::now());
+    assert_eq!(sent(&mut outbox).await.hardware, Some(Vec::new()), "none are left");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nodewell_model::{Condition, Event, Inventory, Status};
+use nodewell_model::{Condition, Event, Hardware, Status};
 use proptest::prelude::*;
 
 use super::{
@@ -34,9 +34,9 @@ fn reported() -> impl Strategy<Value = Deed> {
     let flags = (prop::bool::weighted(0.2), last, any::<bool>(), 0_usize..2);
     let conditions = prop::collection::btree_map((0_usize..2, prop::option::of(0_u8..3)), subject_step(), 0..4);
     let id = prop::option::of(0_u8..12);
-    let inventory = prop::option::weighted(0.3, inventory());
-    (0_usize..2, conditions, 1_u64..50, id, (0_usize..2, inventory), flags).prop_map(
-        |(source, conditions, ttl, id, (events, inventory), (full, (last, linger_secs), clears, principal))| {
+    let hardware = prop::option::weighted(0.3, hardware());
+    (0_usize..2, conditions, 1_u64..50, id, (0_usize..2, hardware), flags).prop_map(
+        |(source, conditions, ttl, id, (events, hardware), (full, (last, linger_secs), clears, principal))| {
             let status = Status {
                 source: SOURCES[source].to_owned(),
                 events: vec![event(); events],
@@ -44,7 +44,7 @@ fn reported() -> impl Strategy<Value = Deed> {
                     .into_iter()
                     .flat_map(|((condition, subject), step)| entries(condition, subject, step))
                     .collect(),
-                inventory,
+                hardware,
                 ttl_secs: Some(ttl),
                 id: id.map(|id| id.to_string()),
                 full,
@@ -58,14 +58,14 @@ fn reported() -> impl Strategy<Value = Deed> {
     )
 }
 
-fn inventory() -> impl Strategy<Value = Vec<Inventory>> {
+fn hardware() -> impl Strategy<Value = Vec<Hardware>> {
     let class = (3_u32..6, prop::option::of(1_u32..3)).prop_map(|(total, lost)| {
         let states = lost.map(|lost| ("lost".to_owned(), lost)).into_iter().collect();
-        Inventory { class: String::new(), total, states, informational: false }
+        Hardware { class: String::new(), total, states, informational: false }
     });
     let classes = prop::collection::btree_map(prop::sample::select(vec!["disks", "GPUs"]), class, 0..3);
     classes.prop_map(|classes| {
-        classes.into_iter().map(|(class, one)| Inventory { class: class.to_owned(), ..one }).collect()
+        classes.into_iter().map(|(class, one)| Hardware { class: class.to_owned(), ..one }).collect()
     })
 }
 

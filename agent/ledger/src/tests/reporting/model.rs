@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodewell_model::{Condition, Inventory, Status, SubjectKey};
+use nodewell_model::{Condition, Hardware, Status, SubjectKey};
 
 use super::super::*;
 
@@ -18,7 +18,7 @@ pub(super) struct Known {
     /// Types in which subjects are in doubt that are not named one by one.
     of_subjects: BTreeSet<Name>,
     watches: BTreeSet<Name>,
-    inventory: Vec<Inventory>,
+    hardware: Vec<Hardware>,
     silent: bool,
     /// It has stopped, and goes at its end.
     lingers: bool,
@@ -138,7 +138,7 @@ impl Model {
     pub(super) fn hardware(&self) -> BTreeMap<String, (u32, u32, u32, bool)> {
         let mut classes = BTreeMap::new();
         for known in self.daemons.values() {
-            for one in &known.inventory {
+            for one in &known.hardware {
                 let lost = one.states.get("lost").copied().unwrap_or_default();
                 let sums = classes.entry(one.class.clone()).or_insert((0, 0, 0, false));
                 *sums = (sums.0 + one.total, sums.1 + one.total - lost, sums.2 + lost, sums.3 || known.silent);
@@ -162,8 +162,8 @@ impl Known {
         if status.full {
             self.watches.clear();
         }
-        if status.full || status.inventory.is_some() {
-            self.inventory = status.inventory.clone().unwrap_or_default();
+        if status.full || status.hardware.is_some() {
+            self.hardware = status.hardware.clone().unwrap_or_default();
         }
         for condition in &status.conditions {
             self.watches.insert(condition.condition.clone());

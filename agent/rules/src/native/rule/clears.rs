@@ -2,6 +2,7 @@
 
 use super::{RuleKind, patterns::Patterns};
 use crate::{
+    Reader,
     draft::ReaderDraft,
     report::Report,
     rule::{Clears, RecoveryCheck},
@@ -46,7 +47,7 @@ fn read_ways(section: Section<'_>, reader: &ReaderDraft, report: &mut Report<'_>
         patterns: Patterns::read(section, "pattern", report).texts(),
         quiet: section.duration("quiet", report),
         // What the kernel reported of itself does not outlive the kernel.
-        boot: boot.unwrap_or(*reader == ReaderDraft::Kmsg),
+        boot: boot.unwrap_or(*reader == ReaderDraft::Known(Reader::Kmsg)),
         check: section.choice("check", &checks, report),
     };
     let has_way = ["pattern", "quiet", "check"].iter().any(|key| section.has(key)) || boot == Some(true);

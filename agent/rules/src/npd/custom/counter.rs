@@ -9,6 +9,7 @@ use super::{
     task::Meaning,
 };
 use crate::{
+    Reader,
     draft::{ReaderDraft, RuleDraft},
     explain,
     report::Report,
@@ -88,9 +89,9 @@ fn source(flags: &Flags<'_>, at: usize, report: &mut Report<'_>) -> Option<(Read
     let directory = flags.text("log-path").and_then(|path| plugin::journal_in(path, report));
     if source.text == "kernel" && directory.is_none() {
         report.note(source.at, "the kernel's lines are read from the kernel log itself; user space cannot forge one");
-        return Some((ReaderDraft::Kmsg, FieldFilter::default()));
+        return Some((ReaderDraft::Known(Reader::Kmsg), FieldFilter::default()));
     }
-    Some((ReaderDraft::Journal { directory }, plugin::identified(source, report)))
+    Some((ReaderDraft::Known(Reader::Journal { directory }), plugin::identified(source, report)))
 }
 
 fn pattern(flags: &Flags<'_>, at: usize, report: &mut Report<'_>) -> Option<(Text, usize)> {

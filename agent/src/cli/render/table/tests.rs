@@ -97,6 +97,7 @@ fn sick() -> NodeView {
         hardware: Vec::new(),
         refused: Vec::new(),
         mutes: Vec::new(),
+        configuration: None,
     }
 }
 

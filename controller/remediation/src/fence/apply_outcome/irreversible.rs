@@ -71,7 +71,7 @@ pub(super) fn released(mut draft: Draft, outcome: &Outcome) -> Draft {
                 // Aborted while its pods were released, maybe at the limit of its power cycles.
                 false => {
                     let message = Message::of("FencePoweringOn", &[("count", count)]);
-                    draft.count_left_off().enter(Phase::PoweringOn, message)
+                    draft.count_order().enter(Phase::PoweringOn, message)
                 }
             }
         }

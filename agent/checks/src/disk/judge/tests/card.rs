@@ -45,7 +45,7 @@ fn a_card_its_slots_and_its_volumes_are_counted_apart() {
     let mut bench = Bench::new();
     let findings = look(&mut bench, read(&FakeCard::new()));
     assert_eq!(problems(&findings), [""; 0]);
-    let lines: Vec<_> = findings.inventory.iter().map(|line| (line.class.as_str(), line.total)).collect();
+    let lines: Vec<_> = findings.hardware.iter().map(|line| (line.class.as_str(), line.total)).collect();
     assert_eq!(lines, [("RAID controllers", 1), ("RAID disks", 4), ("RAID volumes", 1)]);
 }
 

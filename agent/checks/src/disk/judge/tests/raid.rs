@@ -88,7 +88,7 @@ fn disks_arrays_and_maps_are_counted_apart() {
         ("nvme0", reading(nvme_with(|_| {}))),
         ("sda", reading_of("S2", Health::Plain { why: "USB".to_owned() })),
     ];
-    let inventory = bench.round(answers).inventory;
-    let lines: Vec<_> = inventory.iter().map(|line| (line.class.as_str(), line.total, line.healthy())).collect();
+    let hardware = bench.round(answers).hardware;
+    let lines: Vec<_> = hardware.iter().map(|line| (line.class.as_str(), line.total, line.healthy())).collect();
     assert_eq!(lines, [("disks", 2, 2), ("disk arrays", 1, 0)]);
 }

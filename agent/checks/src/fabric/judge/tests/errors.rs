@@ -18,7 +18,7 @@ fn errors_are_judged_by_their_rate_and_not_by_what_was_counted_before() {
         message(&findings),
         "errors within an hour: symbol_error 100 or more (limit 120); clean or replace the cable and transceivers"
     );
-    assert_eq!(findings.inventory[0].states, BTreeMap::from([("failing".to_owned(), 1)]));
+    assert_eq!(findings.hardware[0].states, BTreeMap::from([("failing".to_owned(), 1)]));
     assert!(is_healthy(&fabric.during(4_000)));
 }
 

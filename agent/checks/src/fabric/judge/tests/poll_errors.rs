@@ -98,7 +98,7 @@ fn without_a_list_all_is_unknown_and_counted_until_there_is_one() {
         let before = fabric.after(0);
         let findings = fabric.judge.judge(Round { now: fabric.now(), listed: Err(error), answers: Vec::new() });
         assert_eq!(reported(&findings, PORT), [format!("Unknown: {reason}")]);
-        assert_eq!(findings.inventory[0].total, before.inventory[0].total);
+        assert_eq!(findings.hardware[0].total, before.hardware[0].total);
         assert!(is_healthy(&fabric.after(10)));
     }
 }

@@ -35,7 +35,7 @@ fn a_port_that_is_not_shown_any_more_is_missing() {
     assert_eq!(fabric.during(240).verdicts, []);
     let findings = fabric.during(10);
     assert_eq!(reported(&findings, PORT), ["FabricPortMissing"]);
-    assert_eq!(findings.inventory[0].states, BTreeMap::from([("missing".to_owned(), 1)]));
+    assert_eq!(findings.hardware[0].states, BTreeMap::from([("missing".to_owned(), 1)]));
     fabric.ports.insert(PORT.to_owned(), port);
     fabric.during(60);
     assert!(is_healthy(&fabric.during(10)));

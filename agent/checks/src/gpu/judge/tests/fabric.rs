@@ -26,7 +26,7 @@ fn links_that_were_up_once_are_missed_and_others_are_not() {
         "NVLink 1 of 2 down; see the kernel log for Xid 74 and SXids, reset the GPUs of the fabric"
     );
     assert_eq!(reasons(&findings, ONE), ["healthy"]);
-    assert_eq!(inventory(&findings), "2 GPUs: 1 failing");
+    assert_eq!(hardware(&findings), "2 GPUs: 1 failing");
     bench.set(ONE, |gpu| {
         gpu.links = links(&[false, false, false]);
         gpu.mig = Some(Mig { current: 1, pending: 1 });

@@ -8,12 +8,12 @@ fn without_a_list_all_are_unknown_and_counted_until_there_is_one() {
     for (error, reason) in poll_errors() {
         let mut bench = bench();
         bench.set(TWO, |gpu| gpu.remap = Some(Remap { failed: true, ..Remap::default() }));
-        let total = bench.round().inventory[0].total;
+        let total = bench.round().hardware[0].total;
         let findings = bench.unlisted(error);
         for subject in [ONE, TWO, DRIVER] {
             assert_eq!(reasons(&findings, subject), [format!("unknown {reason}")]);
         }
-        assert_eq!(findings.inventory[0].total, total);
+        assert_eq!(findings.hardware[0].total, total);
         let findings = bench.round();
         assert_eq!(
             (reasons(&findings, ONE), reasons(&findings, TWO)),

@@ -25,7 +25,7 @@ fn a_gpu_off_the_list_is_missing_after_two_rounds_and_across_restarts() {
     assert_eq!(reasons(&bench.round(), TWO), ["healthy"]);
     let findings = bench.round();
     assert_eq!(reasons(&findings, TWO), ["GpuMissing"]);
-    assert_eq!(inventory(&findings), "2 GPUs: 1 lost");
+    assert_eq!(hardware(&findings), "2 GPUs: 1 lost");
     bench.restart();
     assert_eq!(reasons(&bench.round(), TWO), ["GpuMissing"], "at once: it was missing already");
     bench.boot = "another boot";
@@ -45,7 +45,7 @@ fn a_gpu_that_a_new_run_does_not_find_is_unknown_until_that_is_sure() {
     let findings = bench.round();
     assert_eq!(reasons(&findings, TWO), ["unknown DeviceUnreadable"], "the last run may have missed it already");
     assert_eq!(reasons_of(&findings, TWO, "GpuFabricUnhealthy"), ["nothing"]);
-    assert_eq!(inventory(&findings), "2 GPUs: 1 not found");
+    assert_eq!(hardware(&findings), "2 GPUs: 1 not found");
     assert_eq!(reasons(&bench.round(), TWO), ["GpuMissing"]);
 }
 
@@ -97,7 +97,7 @@ fn a_board_in_another_slot_is_not_missed_in_its_old_one() {
     bench.round();
     let findings = bench.round();
     assert_eq!(reasons(&findings, TWO), ["nothing"]);
-    assert_eq!(inventory(&findings), "2 GPUs: ");
+    assert_eq!(hardware(&findings), "2 GPUs: ");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_gpu_given_to_another_driver_is_not_missing() {
     bench.round();
     let findings = bench.round();
     assert_eq!(reasons(&findings, TWO), ["nothing"]);
-    assert_eq!(inventory(&findings), "1 GPUs: ");
+    assert_eq!(hardware(&findings), "1 GPUs: ");
 }
 
 #[test]
@@ -139,14 +139,14 @@ fn an_operator_sets_how_many_there_have_to_be() {
         "GPUs that were never seen: 1 (expected 3); compare with lspci -d 10de:, correct `expected` in [gpu] \
          if it is wrong"
     );
-    assert_eq!(inventory(&findings), "3 GPUs: 1 lost");
+    assert_eq!(hardware(&findings), "3 GPUs: 1 lost");
 
     bench.judge.settings.expected = Some(1);
     bench.gpus.remove(TWO);
     bench.round();
     let findings = bench.round();
     assert_eq!(reasons(&findings, TWO), ["nothing"]);
-    assert_eq!(inventory(&findings), "1 GPUs: ");
+    assert_eq!(hardware(&findings), "1 GPUs: ");
 }
 
 #[test]

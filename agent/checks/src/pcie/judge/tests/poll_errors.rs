@@ -19,7 +19,7 @@ fn what_does_not_parse_or_is_refused_is_unknown_and_the_others_go_on() {
         let findings = bus.judge.judge(Round { now, listed, answers });
         assert_eq!(reasons(&findings, CARD), [format!("Unknown: {reason}")]);
         assert!(reasons(&findings, PORT).is_empty());
-        assert_eq!(findings.inventory[0].states, BTreeMap::from([("not answering".to_owned(), 1)]));
+        assert_eq!(findings.hardware[0].states, BTreeMap::from([("not answering".to_owned(), 1)]));
     }
     assert!(reasons(&bus.after(60), CARD).is_empty());
 }
@@ -48,7 +48,7 @@ fn without_a_bus_nothing_is_reported() {
 }
 
 #[test]
-fn a_machine_without_pci_express_has_no_line_in_the_inventory() {
+fn a_machine_without_pci_express_counts_no_devices() {
     let mut bus = Bus::new();
     bus.devices.clear();
     assert_eq!(bus.after(0), Findings::default());
@@ -92,7 +92,7 @@ fn without_a_list_all_is_unknown_and_counted_until_there_is_one() {
         let before = bus.after(0);
         let findings = bus.judge.judge(Round { now: bus.now(), listed: Err(poll_error), answers: Vec::new() });
         assert_eq!(reasons(&findings, CARD), [format!("Unknown: {reason}")]);
-        assert_eq!(findings.inventory[0].total, before.inventory[0].total);
+        assert_eq!(findings.hardware[0].total, before.hardware[0].total);
         assert!(reasons(&bus.after(60), CARD).is_empty());
     }
 }

@@ -13,8 +13,8 @@ fn a_device_that_vanished_is_a_fault_until_it_is_back() {
     assert!(findings.verdicts.iter().all(|verdict| verdict.subject != CARD));
     let findings = bus.after(120);
     assert_eq!(reasons(&findings, CARD), ["PcieDeviceVanished"]);
-    assert_eq!(findings.inventory[0].total, 2);
-    assert_eq!(findings.inventory[0].states, BTreeMap::from([("gone".to_owned(), 1)]));
+    assert_eq!(findings.hardware[0].total, 2);
+    assert_eq!(findings.hardware[0].states, BTreeMap::from([("gone".to_owned(), 1)]));
     bus.restart();
     assert_eq!(reasons(&bus.after(60), CARD), ["PcieDeviceVanished"]);
     bus.devices.insert(CARD.to_owned(), card);
@@ -73,7 +73,7 @@ fn what_leaves_through_its_slot_is_an_event() {
     let reported: Vec<_> =
         findings.events.iter().map(|reported| (reported.reason.as_str(), reported.subject.as_deref())).collect();
     assert_eq!(reported, [("PcieDeviceRemoved", Some(CARD))]);
-    assert_eq!((findings.verdicts.len(), findings.inventory[0].total), (1, 1));
+    assert_eq!((findings.verdicts.len(), findings.hardware[0].total), (1, 1));
     assert!(bus.after(60).events.is_empty());
 }
 
@@ -106,7 +106,7 @@ fn a_device_that_answers_with_all_ones_is_a_fault_once_it_lasts() {
     assert!(reasons(&bus.after(60), CARD).is_empty());
     let findings = bus.after(60);
     assert_eq!(reasons(&findings, CARD), ["PcieDeviceNotResponding"]);
-    assert_eq!(findings.inventory[0].states, BTreeMap::from([("not answering".to_owned(), 1)]));
+    assert_eq!(findings.hardware[0].states, BTreeMap::from([("not answering".to_owned(), 1)]));
     bus.card().mute = false;
     assert!(reasons(&bus.after(60), CARD).is_empty());
 }
@@ -138,7 +138,7 @@ fn of_a_branch_that_does_not_answer_its_root_is_at_fault() {
     }
     let findings = bus.after(60);
     assert_eq!(reasons(&findings, PORT), ["PcieDeviceNotResponding"]);
-    assert_eq!(findings.inventory[0].states, BTreeMap::from([("not answering".to_owned(), 3)]));
+    assert_eq!(findings.hardware[0].states, BTreeMap::from([("not answering".to_owned(), 3)]));
     // The port is back, and the card is not.
     bus.devices.get_mut(PORT).unwrap().mute = false;
     let findings = bus.after(60);

@@ -1,5 +1,7 @@
 //! Texts that several rows have stand once, and no other text is taken for one of them.
 
+use nodewell_model::view::ConfigurationView;
+
 use super::*;
 
 #[test]
@@ -57,4 +59,18 @@ fn advice_that_is_a_part_of_a_conditions_message_is_not_taken_for_it() {
     view.conditions.push(condition("KernelUnhealthy", ConditionStatus::Unknown, "KmsgUnreadable", text).into());
     let shown = table(&view, at(0), &Look::PLAIN);
     assert!(shown.contains("journal-monitor  blind     LibraryMissing: no permission\n"), "{shown}");
+}
+
+#[test]
+fn what_the_agent_goes_by_is_shown_with_what_is_well() {
+    let mut view = sick();
+    let hash = |digit: &str| format!("sha256:{}", digit.repeat(64));
+    let configuration = ConfigurationView { hash: hash("a"), rules_hash: hash("b"), loaded: at(7200) };
+    view.configuration = Some(configuration.into());
+    assert!(!table(&view, at(0), &Look::PLAIN).contains("Configuration"));
+    let all = of(&view, Extent::All, at(0), &Look::PLAIN);
+    assert!(all.ends_with("\nConfiguration: aaaaaaaaaaaa, rules: bbbbbbbbbbbb, taken 2h ago\n"), "{all}");
+    let wide = of(&view, Extent::Wide, at(0), &Look::PLAIN);
+    let line = format!("\nConfiguration: {}, rules: {}, taken 2h ago\n", hash("a"), hash("b"));
+    assert!(wide.ends_with(&line), "{wide}");
 }

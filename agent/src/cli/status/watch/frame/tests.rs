@@ -55,6 +55,7 @@ fn node(problems: usize) -> NodeView {
         hardware: Vec::new(),
         refused: Vec::new(),
         mutes: Vec::new(),
+        configuration: None,
     }
 }
 
