@@ -127,7 +127,7 @@ packages: toolchain ## both, for glibc 2.28 and later, x86-64 and arm64, looked 
 DEBIAN_PACKAGES := systemd systemd-journal-remote systemd-container mmdebstrap python3-venv \
   e2fsprogs xz-utils iproute2 containerd prometheus prometheus-alertmanager fence-agents openipmi ipmitool snmp
 # What virtual machines need besides.
-GUEST_PACKAGES := qemu-system-x86 nbdkit busybox-static
+GUEST_PACKAGES := qemu-system-x86 nbdkit busybox-static dmsetup mdadm
 # What some long cases of the real cluster need besides.
 CLUSTER_PACKAGES := haproxy
 # What looks packages over.
