@@ -184,8 +184,9 @@ fn smartd_reports(agent: &Agent) {
     assert_eq!(agent.events("SmartTemperature").len(), 1);
 }
 
-/// An `ssacli` that shows what lies in the folder `ssacli/SAMPLE`, in the tool's own form: made up by hand, of a controller with
-/// volumes and of one without. It fails where the tool prints an error, and shows nothing that is not there.
+/// An `ssacli` that shows what lies in the folder `ssacli/SAMPLE`, in the tool's own form: made up by hand, of a
+/// controller with volumes and of one without. It fails where the tool prints an error, and shows nothing that is not
+/// there.
 fn fake_ssacli(agent: &Agent, sample: &str) {
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/ssacli").join(sample);
     let folder = agent.plan().folder().join("fakes");

@@ -1,5 +1,5 @@
-//! What is made of several disks, by the kernel's own drivers: a thin pool fills up and is made read-only on purpose, a path
-//! of a multipath map fails, a mirror's disk is pulled. Each is named, and over once it is mended.
+//! What is made of several disks, by the kernel's own drivers: a thin pool fills up and is made read-only on purpose,
+//! a path of a multipath map fails, a mirror's disk is pulled. Each is named, and over once it is mended.
 
 use nodewell_model::view::ProblemView;
 use nodewell_tests::suite::{Need, Suite};

@@ -39,8 +39,8 @@ pub(super) enum Counter {
     InterfaceCrc,
 }
 
-/// Two looks that show the same: one may fall between a failure and what mends it by itself, or into an import. It is over
-/// with the first look that shows it no more.
+/// Two looks that show the same: one may fall between a failure and what mends it by itself, or into an import. It is
+/// over with the first look that shows it no more.
 const TWO_LOOKS: DebounceTimes =
     DebounceTimes { for_duration: Duration::from_secs(30), keep_firing_for: Duration::ZERO };
 

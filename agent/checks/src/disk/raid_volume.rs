@@ -1,5 +1,5 @@
-//! Volumes of RAID controllers whose driver shows their state in sysfs (drivers/scsi/raid_class.c): mpt3sas, myrb and myrs.
-//! Reading it asks the controller.
+//! Volumes of RAID controllers whose driver shows their state in sysfs (drivers/scsi/raid_class.c): mpt3sas, myrb and
+//! myrs. Reading it asks the controller.
 
 use std::path::{Path, PathBuf};
 

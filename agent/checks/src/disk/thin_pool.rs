@@ -41,8 +41,8 @@ fn folder(roots: &Roots, name: &str) -> PathBuf {
     roots.sys.join("block").join(name)
 }
 
-/// Whether the map `name`, such as `dm-4`, is one: by what LVM (lib/activate/dev_manager.c) and Stratis call theirs. Of maps
-/// without a name of that kind, which containerd's and other pools are, the device mapper is asked.
+/// Whether the map `name`, such as `dm-4`, is one: by what LVM (lib/activate/dev_manager.c) and Stratis call theirs.
+/// Of maps without a name of that kind, which containerd's and other pools are, the device mapper is asked.
 fn is_one(roots: &Roots, name: &str) -> bool {
     let dm = folder(roots, name).join("dm");
     match sysfs::word(&dm, "uuid") {
@@ -87,7 +87,8 @@ fn status(roots: &Roots, name: &str, number: &str) -> Result<PoolStatus, ReadErr
 }
 
 /// The status line of a pool (drivers/md/dm-thin.c pool_status): transaction, used/total blocks of metadata, used/total
-/// blocks of data, root of a metadata snapshot, mode, and words that came with kernels; `Fail` alone for one that has failed.
+/// blocks of data, root of a metadata snapshot, mode, and words that came with kernels; `Fail` alone for one that has
+/// failed.
 pub(super) fn parse(line: &str) -> Option<PoolStatus> {
     let mut words = line.split_ascii_whitespace();
     let transaction = words.next()?;

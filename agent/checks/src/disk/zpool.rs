@@ -1,5 +1,6 @@
 //! ZFS: the imported pools, and the state that its module shows of each
-//! (`/proc/spl/kstat/zfs/POOL/state`, OpenZFS 0.8 and later, module/zfs/spa_stats.c spa_state_init). Reading it takes no lock.
+//! (`/proc/spl/kstat/zfs/POOL/state`, OpenZFS 0.8 and later, module/zfs/spa_stats.c spa_state_init). Reading it takes
+//! no lock.
 
 use std::path::Path;
 

@@ -82,8 +82,8 @@ impl LinkState {
         [self.narrow_fault(link, device), self.slow_fault(link, device)].into_iter().flatten().collect()
     }
 
-    /// It is meant to run as it does: what it has been before is forgotten. Nothing, before it was read in this run, or while
-    /// nothing is wrong with it.
+    /// It is meant to run as it does: what it has been before is forgotten. Nothing, before it was read in this run,
+    /// or while nothing is wrong with it.
     pub(crate) fn accept(&mut self) -> Accepted {
         let Some(link) = self.last else { return Accepted::NotYet };
         if !self.narrow.holds() && !self.slow.holds() {

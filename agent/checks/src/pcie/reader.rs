@@ -110,8 +110,8 @@ fn text(home: &Path, name: &str) -> String {
     fs::read_to_string(home.join(name)).unwrap_or_default()
 }
 
-/// Model and serial number of an NVMe controller (Documentation/ABI: sysfs-class-nvme), the board of an InfiniBand or RoCE card
-/// (sysfs-class-infiniband, board_id). Of other devices the vendor's and the device's number has to do.
+/// Model and serial number of an NVMe controller (Documentation/ABI: sysfs-class-nvme), the board of an InfiniBand or
+/// RoCE card (sysfs-class-infiniband, board_id). Of other devices the vendor's and the device's number has to do.
 fn model(home: &Path) -> Option<String> {
     let first = |class: &str| fs::read_dir(home.join(class)).ok()?.flatten().map(|entry| entry.path()).min();
     let word = |device: &Path, name: &str| cut(text(device, name).trim(), MODEL_BYTES).to_owned();

@@ -16,8 +16,8 @@ pub(super) struct Mismatches {
 }
 
 impl Baseline {
-    /// In how many sectors data and parity differ by a check that has come to its end since the look before. A resync and a
-    /// repair count too, what they have just made right; and what stood there at first sight is no news.
+    /// In how many sectors data and parity differ by a check that has come to its end since the look before. A resync
+    /// and a repair count too, what they have just made right; and what stood there at first sight is no news.
     pub(in crate::disk) fn found_mismatches(&mut self, array: &ArrayReading) -> Option<u64> {
         let sectors = array.mismatched_sectors?;
         let is_checking = array.action == "check";

@@ -16,9 +16,9 @@ const HOUR: Window = Window { length: Duration::from_secs(3_600), start: Start::
 /// nothing wrong with it: no look counts for more than its part of the limit, so that it takes so many of them.
 const LOOKS: u64 = 3;
 
-/// Within an hour, by file name. With one damaged bit in 10¹², which serial links are commonly allowed, a link at 12 Gbit/s
-/// has some forty damaged words in an hour: three times that is no sound link. One that is up and sound neither loses its
-/// words' beginnings nor has to be reset.
+/// Within an hour, by file name. With one damaged bit in 10¹², which serial links are commonly allowed, a link at 12
+/// Gbit/s has some forty damaged words in an hour: three times that is no sound link. One that is up and sound
+/// neither loses its words' beginnings nor has to be reset.
 const LIMITS: [(&str, u64); 4] = [
     ("invalid_dword_count", 120),
     ("running_disparity_error_count", 120),
@@ -54,8 +54,8 @@ pub(in crate::disk) struct LinkErrors {
 }
 
 impl Baseline {
-    /// What there is too much of, when that begins. Half of the limit ends it, so that a rate at the border is not reported
-    /// again and again.
+    /// What there is too much of, when that begins. Half of the limit ends it, so that a rate at the border is not
+    /// reported again and again.
     pub(in crate::disk) fn link_errors(&mut self, phy: &PhyReading, moment: ReadTime) -> Vec<LinkErrors> {
         let memory = self.phy.get_or_insert_default();
         memory.take(phy, &self.boot_id, moment.boottime);

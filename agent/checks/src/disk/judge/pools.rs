@@ -11,8 +11,8 @@ use crate::{
     probe::Fault,
 };
 
-/// A pool that is extended by itself is so long before (LVM's thin_pool_autoextend_threshold, usually 70 or 80 %), and in
-/// seconds: one that is this full in two looks is not.
+/// A pool that is extended by itself is so long before (LVM's thin_pool_autoextend_threshold, usually 70 or 80 %),
+/// and in seconds: one that is this full in two looks is not.
 const FULL_PERCENT: u8 = 95;
 /// Of what was full.
 const ROOM_PERCENT: u8 = 90;
@@ -77,8 +77,8 @@ fn failed(pool: &PoolReading, status: &PoolStatus) -> Fault {
     }
 }
 
-/// `TRANSITIONING` is a pool that is being imported or exported; of words that later versions may have nothing is known:
-/// what held before holds.
+/// `TRANSITIONING` is a pool that is being imported or exported; of words that later versions may have nothing is
+/// known: what held before holds.
 pub(super) fn assess_zpool(state: &str, baseline: &mut Baseline, moment: ReadTime, found: &mut Assessment) {
     let sign = match state {
         "ONLINE" => Some(None),

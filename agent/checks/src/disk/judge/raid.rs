@@ -12,9 +12,9 @@ use crate::{
     probe::{Fault, State},
 };
 
-/// Of levels with parity a check compares what is written at once, and a difference is wrong data. A mirror's halves are
-/// written one after the other: a swap area, or a file that a program changes while it is written, leaves them different
-/// without harm (md(4), "SCRUBBING AND MISMATCHES").
+/// Of levels with parity a check compares what is written at once, and a difference is wrong data. A mirror's halves
+/// are written one after the other: a swap area, or a file that a program changes while it is written, leaves them
+/// different without harm (md(4), "SCRUBBING AND MISMATCHES").
 const WITH_PARITY: [&str; 3] = ["raid4", "raid5", "raid6"];
 
 pub(super) fn assess_array(array: &ArrayReading, baseline: &mut Baseline, found: &mut Assessment) {
@@ -91,8 +91,8 @@ fn degraded(MapReading { name, .. }: &MapReading, paths: &[MapPath], most: usize
     Fault::of("MultipathDegraded/failed", args)
 }
 
-/// A resync alone is what follows the making of a volume, too; one after a failure is not over before its end. `unknown` is
-/// a controller that does not answer its driver, or a volume that is being made.
+/// A resync alone is what follows the making of a volume, too; one after a failure is not over before its end.
+/// `unknown` is a controller that does not answer its driver, or a volume that is being made.
 pub(super) fn assess_volume(
     volume: &RaidVolumeReading,
     baseline: &mut Baseline,
