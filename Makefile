@@ -135,7 +135,7 @@ DEBIAN_PACKAGES := systemd systemd-journal-remote systemd-container mmdebstrap p
   dpkg-dev gnupg e2fsprogs xz-utils iproute2 containerd prometheus prometheus-alertmanager \
   fence-agents openipmi ipmitool snmp
 # What virtual machines need besides.
-GUEST_PACKAGES := qemu-system-x86 nbdkit busybox-static
+GUEST_PACKAGES := qemu-system-x86 nbdkit busybox-static dmsetup mdadm
 # What some long cases of the real cluster need besides.
 CLUSTER_PACKAGES := haproxy
 # What looks packages over, and installs them.

@@ -21,7 +21,8 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("the_python_example_is_a_daemon", the_python_example_is_a_daemon)
         .case("the_examples_work_where_nothing_can_be_saved", the_examples_work_where_nothing_can_be_saved)
         .case("mdadm_becomes_a_problem_daemon", mdadm_becomes_a_problem_daemon)
-        .case("smartd_becomes_a_problem_daemon", smartd_becomes_a_problem_daemon);
+        .case("smartd_becomes_a_problem_daemon", smartd_becomes_a_problem_daemon)
+        .case("ssacli_becomes_a_problem_daemon", ssacli_becomes_a_problem_daemon);
 }
 
 fn docs() -> PathBuf {
@@ -113,7 +114,7 @@ fn the_examples_work_where_nothing_can_be_saved() {
         ]),
     );
     assert!(answer.contains("\"durable\":false"), "{answer}");
-    let examples = [shell_examples_report, python_example_is_a_daemon, mdadm_reports, smartd_reports];
+    let examples = [shell_examples_report, python_example_is_a_daemon, mdadm_reports, smartd_reports, ssacli_reports];
     examples.iter().for_each(|example| example(&agent_that_saves_nothing()));
 }
 
@@ -181,4 +182,57 @@ fn smartd_reports(agent: &Agent) {
     assert!(problem.unconfirmed_since.is_some(), "it reports unknown now, and the verdict stays");
     smartd("Temperature", "Device: /dev/sda [SAT], Temperature 61 Celsius reached critical limit of 60 Celsius");
     assert_eq!(agent.events("SmartTemperature").len(), 1);
+}
+
+/// An `ssacli` that shows what lies in the folder `ssacli/SAMPLE`, in the tool's own form: made up by hand, of a
+/// controller with volumes and of one without. It fails where the tool prints an error, and shows nothing that is not
+/// there.
+fn fake_ssacli(agent: &Agent, sample: &str) {
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/ssacli").join(sample);
+    let folder = agent.plan().folder().join("fakes");
+    fs::create_dir_all(&folder).unwrap();
+    let text = format!(
+        "#!/bin/sh\ncase \"$*\" in\n\"ctrl all show status\") file=controllers ;;\n\"ctrl slot=\"*\" all show status\") \
+         file=$3-${{2#slot=}} ;;\n*) exit 64 ;;\nesac\ncat \"{0}/$file\" && ! grep -q ^Error \"{0}/$file\"\n",
+        samples.display()
+    );
+    write_program(&folder.join("ssacli"), 0o755, &text);
+}
+
+fn ssacli_becomes_a_problem_daemon() {
+    ssacli_reports(&agent());
+}
+
+fn ssacli_reports(agent: &Agent) {
+    let noted = agent.plan().folder().join("ssacli-state").display().to_string();
+    let ssacli = |sample: &str| {
+        fake_ssacli(agent, sample);
+        hook(agent, "ssacli-nodewell", &[], &[("SSACLI_STATE", &noted)]);
+        agent.condition("RaidProblem").unwrap()
+    };
+    let problems = |view: &nodewell_model::view::ConditionView| -> Vec<(String, String, u64)> {
+        let of = |problem: &nodewell_model::view::ProblemView| {
+            (problem.subject.clone().unwrap(), problem.reason.to_string(), problem.count)
+        };
+        let mut problems: Vec<_> = view.problems.iter().map(of).collect();
+        problems.sort();
+        problems
+    };
+    // A cache whose battery charges, a volume that grows, a controller without volumes.
+    assert_eq!(ssacli("healthy").status.as_str(), "False");
+    let expected = [
+        ("slot 0 battery", "SsaBatteryFailed"),
+        ("slot 0 cache", "SsaCacheFailed"),
+        ("slot 0 disk 1I:1:2", "SsaDiskFailed"),
+        ("slot 0 volume 1", "SsaVolumeDegraded"),
+        ("slot 3 disk 1E:1:1", "SsaDiskPredictsFailure"),
+    ];
+    let expected = expected.map(|(subject, reason)| (subject.to_owned(), reason.to_owned(), 1));
+    assert_eq!(problems(&ssacli("failing")), expected);
+    // The same again is no news, and a tool that fails takes nothing back.
+    assert_eq!(problems(&ssacli("failing")), expected);
+    let unread = ssacli("gone");
+    assert!(unread.problems.iter().all(|problem| problem.unconfirmed_since.is_some()), "{unread:?}");
+    assert_eq!(problems(&unread), expected);
+    assert_eq!(ssacli("healthy").status.as_str(), "False");
 }

@@ -1,10 +1,11 @@
-//! Disks: NVMe controllers, SATA and SAS disks, software RAID, RAID cards and multipath maps, asked without a
+//! Disks: NVMe controllers, SATA and SAS disks, software RAID, RAID cards, multipath maps and pools, asked without a
 //! program's help.
 //!
 //! [`DiskReader`] runs in a worker and asks; [`DiskJudge`] compares with what it remembers of each disk, by serial number.
 
 pub mod ata;
 mod baseline;
+mod device_mapper;
 #[doc(hidden)]
 pub mod fuzzing;
 mod judge;
@@ -14,10 +15,14 @@ pub mod nvme;
 pub mod page;
 pub mod part;
 pub mod raid;
+mod raid_volume;
 pub mod reading;
+mod sas_phy;
 pub mod scsi;
 mod settings;
 mod sysfs;
+mod thin_pool;
+mod zpool;
 
 pub use judge::DiskJudge;
 pub use settings::DiskSettings;
@@ -84,9 +89,23 @@ fn ask(roots: &Roots, disk: &Listed) -> Result<(Identity, Health), ReadError> {
         DiskKind::Nvme => nvme::read(roots, &disk.name).map(|(identity, reading)| (identity, Health::Nvme(reading))),
         DiskKind::Array => raid::array(roots, &disk.name).map(Health::Array).map(nameless),
         DiskKind::Map => raid::map(roots, &disk.name).map(Health::Map).map(nameless),
+        DiskKind::ThinPool => thin_pool::read(roots, &disk.name),
+        DiskKind::Zpool => zpool::read(&roots.proc, &disk.name).map(nameless),
+        DiskKind::Phy => sas_phy::read(&roots.sys, &disk.name).map(Health::Phy).map(nameless),
+        DiskKind::RaidVolume => ask_volume(roots, disk),
         DiskKind::Card => megaraid::read(roots, &disk.name).map(|(identity, card)| (identity, Health::Card(card))),
         DiskKind::Ata | DiskKind::Scsi | DiskKind::Usb | DiskKind::Plain => ask_block(roots, disk),
     }
+}
+
+/// Its driver, and not itself: a controller's volume has no health data of its own.
+fn ask_volume(roots: &Roots, disk: &Listed) -> Result<(Identity, Health), ReadError> {
+    let known = list::identity(roots, disk);
+    if let Some(health) = list::without_asking(roots, disk) {
+        return Ok((known, health));
+    }
+    let device = roots.sys.join("block").join(&disk.name).join("device");
+    Ok((known, Health::Volume(raid_volume::read(&device, &disk.name)?)))
 }
 
 fn ask_block(roots: &Roots, disk: &Listed) -> Result<(Identity, Health), ReadError> {

@@ -219,16 +219,21 @@ impl<'a> Runner<'a> {
         Maintenance::GoesOn
     }
 
-    /// A person waits for what comes of it: the check looks again at once.
+    /// A person waits for what comes of it: what takes it looks again at once.
     fn accept_inventory(&mut self) {
         // The groups of devices have none, and look for no file.
-        let Some(poll_loop) = self.poll_loops.iter_mut().find(|poll_loop| poll_loop.shows_inventory()) else { return };
+        let Some(inventory) = self.poll_loops.iter_mut().find(|poll_loop| poll_loop.shows_inventory()) else { return };
         let Some(acceptance) = self.inventory_share.acceptance() else { return };
-        if poll_loop.accept(&acceptance) {
-            tracing::info!(by = %acceptance.by, names = ?acceptance.names, "missing hardware is accepted");
-            poll_loop.poll_now();
-            self.inventory_share.took(acceptance);
+        if !inventory.accept(&acceptance) {
+            return;
         }
+        tracing::info!(by = %acceptance.by, names = ?acceptance.names, "hardware is accepted as it is");
+        for poll_loop in &mut self.poll_loops {
+            if poll_loop.shows_inventory() || poll_loop.accept(&acceptance) {
+                poll_loop.poll_now();
+            }
+        }
+        self.inventory_share.took(acceptance);
     }
 
     async fn release(&mut self, release: &Release) {

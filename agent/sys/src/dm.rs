@@ -1,4 +1,4 @@
-//! The device mapper's status of a map: the status line of its first target (linux/dm-ioctl.h, `DM_TABLE_STATUS`).
+//! The device mapper's word on a map: the line of its first target (linux/dm-ioctl.h, `DM_TABLE_STATUS`).
 //!
 //! The kernel wants `CAP_SYS_ADMIN` (drivers/md/dm-ioctl.c ctl_ioctl).
 #![allow(unsafe_code)]
@@ -34,25 +34,39 @@ const TYPE_AT: usize = 24;
 const BUFFER_BYTES: usize = HEAD_BYTES + SPEC_BYTES + 16 * 1024;
 
 const DM_TABLE_STATUS: libc::Ioctl = libc::_IOWR::<Head>(0xfd, 12);
+/// The table that the map was made by, in place of its status.
+const DM_STATUS_TABLE_FLAG: u32 = 1 << 4;
+/// Without it a thin pool writes its metadata before it answers (drivers/md/dm-thin.c `pool_status`).
+const DM_NOFLUSH_FLAG: u32 = 1 << 11;
 /// The buffer was too small.
 const DM_BUFFER_FULL_FLAG: u32 = 1 << 8;
+
+/// Which line of a target is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Line {
+    /// How it is.
+    Status,
+    /// What it was made by.
+    Table,
+}
 
 /// One target of a map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// `multipath`, `linear`.
     pub kind: String,
-    pub status: String,
+    pub line: String,
 }
 
-/// The first target of the map with that device number; `control` is `/dev/mapper/control`.
-pub fn first_target(control: BorrowedFd<'_>, major: u32, minor: u32) -> io::Result<Target> {
+/// The first target of the map with that device number; `control` is `/dev/mapper/control`. Nothing is written for it.
+pub fn first_target(control: BorrowedFd<'_>, major: u32, minor: u32, line: Line) -> io::Result<Target> {
     // Words, so that the head is aligned.
     let mut words = vec![0_u64; BUFFER_BYTES.div_ceil(8)];
     let head = Head {
         version: [4, 0, 0],
         data_size: BUFFER_BYTES as u32,
         data_start: HEAD_BYTES as u32,
+        flags: line.flags(),
         dev: huge_device(major, minor),
         ..Head::default()
     };
@@ -64,6 +78,15 @@ pub fn first_target(control: BorrowedFd<'_>, major: u32, minor: u32) -> io::Resu
     }
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     target(&bytes).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+}
+
+impl Line {
+    fn flags(self) -> u32 {
+        match self {
+            Self::Status => DM_NOFLUSH_FLAG,
+            Self::Table => DM_NOFLUSH_FLAG | DM_STATUS_TABLE_FLAG,
+        }
+    }
 }
 
 /// The kernel's `huge_encode_dev` (linux/kdev_t.h).
@@ -78,7 +101,7 @@ fn target(bytes: &[u8]) -> Option<Target> {
         return None;
     }
     let spec = bytes.get(usize::try_from(start).ok()?..)?;
-    Some(Target { kind: text(spec.get(TYPE_AT..SPEC_BYTES)?), status: text(spec.get(SPEC_BYTES..)?) })
+    Some(Target { kind: text(spec.get(TYPE_AT..SPEC_BYTES)?), line: text(spec.get(SPEC_BYTES..)?) })
 }
 
 /// Up to the zero that ends it.
@@ -115,7 +138,10 @@ mod tests {
     #[test]
     fn what_is_not_the_device_mapper_is_an_error() {
         let file = tempfile::tempfile().unwrap();
-        assert_eq!(first_target(file.as_fd(), 253, 0).unwrap_err().raw_os_error(), Some(libc::ENOTTY));
+        for line in [Line::Status, Line::Table] {
+            let error = first_target(file.as_fd(), 253, 0, line).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::ENOTTY), "{line:?}");
+        }
     }
 
     #[test]
@@ -123,6 +149,7 @@ mod tests {
         assert_eq!(DM_TABLE_STATUS, 0xc138_fd0c);
         assert_eq!(huge_device(253, 3), 0xfd03);
         assert_eq!(huge_device(8, 0x123), 0x10_0823);
+        assert_eq!((Line::Status.flags(), Line::Table.flags()), (0x800, 0x810));
     }
 
     /// An answer as dm-ioctl.c's `retrieve_status` lays it out.
@@ -139,7 +166,7 @@ mod tests {
     #[test]
     fn the_first_target_is_found_in_the_answer() {
         let found = target(&answer(1, 0)).unwrap();
-        assert_eq!((found.kind.as_str(), found.status.as_str()), ("multipath", "2 0 0 0 1 1 A 0 1 0 8:16 A 0 "));
+        assert_eq!((found.kind.as_str(), found.line.as_str()), ("multipath", "2 0 0 0 1 1 A 0 1 0 8:16 A 0 "));
         assert_eq!(target(&answer(0, 0)), None);
         assert_eq!(target(&answer(1, DM_BUFFER_FULL_FLAG)), None);
         assert_eq!(target(&answer(1, 0)[..300]), None);

@@ -5,6 +5,7 @@
 mod block_errors;
 mod bmc_log;
 mod board_sensors;
+mod device_mapper;
 mod disk_rights;
 mod fabric_port;
 mod hung_mount;
@@ -32,6 +33,7 @@ fn main() -> std::process::ExitCode {
         block_errors::list,
         bmc_log::list,
         board_sensors::list,
+        device_mapper::list,
         disk_rights::list,
         fabric_port::list,
         hung_mount::list,

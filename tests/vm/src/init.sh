@@ -2,7 +2,7 @@
 # PID 1 of a guest: mounts, loads what the command line names, then runs what comes over the port "shell"; where the command
 # line names a disk with a whole system, that system takes over.
 /bin/busybox --install -s /bin
-export PATH=/usr/bin:/bin HOME=/root
+export PATH=/usr/bin:/usr/sbin:/bin HOME=/root
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev

@@ -20,13 +20,17 @@ const INIT: &str = include_str!("init.sh");
 pub(crate) const SHELL: &str = include_str!("shell.sh");
 const PROGRAMS: [&str; 3] = ["nodewelld", "nodewell-checks", "nodewell"];
 /// Of this machine, if it has them; a case that needs one declares it.
-const OTHERS: [&str; 3] = [RDMA, SETPRIV, IPMITOOL];
+const OTHERS: [&str; 5] = [RDMA, SETPRIV, IPMITOOL, DMSETUP, MDADM];
 /// Makes ports of fabrics.
 pub(crate) const RDMA: &str = "/usr/bin/rdma";
 /// Starts a program with some capabilities and no others.
 pub(crate) const SETPRIV: &str = "/usr/bin/setpriv";
 /// Writes entries into a BMC's event log.
 pub(crate) const IPMITOOL: &str = "/usr/bin/ipmitool";
+/// Makes maps of the device mapper.
+pub(crate) const DMSETUP: &str = "/usr/sbin/dmsetup";
+/// Makes software RAID arrays.
+pub(crate) const MDADM: &str = "/usr/sbin/mdadm";
 const FOLDERS: [&str; 9] = ["proc", "sys", "dev", "run", "tmp", "mnt", "etc", "root", "var/lib"];
 /// What cases load by name, with whatever these depend on. The generic sums are asked for by name in the kernel.
 const MODULES: &[&str] = &[
@@ -56,6 +60,10 @@ const MODULES: &[&str] = &[
     "ipmi_si",
     "ipmi_devintf",
     "megaraid_sas",
+    "dm-multipath",
+    "dm-round-robin",
+    "dm-thin-pool",
+    "raid1",
 ];
 
 /// Where it lies; made once for each run of the tests, from the programs as they are now.

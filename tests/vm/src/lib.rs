@@ -26,9 +26,12 @@ pub const MODULE: Need = Need::Other(module::unmet);
 pub const FABRIC: Need = Need::Other(fabric_unmet);
 /// What starts a program with a unit's rights; asked after [`GUEST`].
 pub const SETPRIV: Need = Need::Other(setpriv_unmet);
-
 /// What writes into a BMC's event log; asked after [`GUEST`].
 pub const IPMITOOL: Need = Need::Other(ipmitool_unmet);
+/// What makes maps of the device mapper; asked after [`GUEST`].
+pub const DMSETUP: Need = Need::Other(dmsetup_unmet);
+/// What makes software RAID arrays; asked after [`GUEST`].
+pub const MDADM: Need = Need::Other(mdadm_unmet);
 
 const PROGRAMS: [(&str, &str); 4] = [
     ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
@@ -70,6 +73,14 @@ fn setpriv_unmet() -> Option<String> {
 
 fn ipmitool_unmet() -> Option<String> {
     (!Path::new(initramfs::IPMITOOL).exists()).then(|| format!("needs {} (Debian's ipmitool)", initramfs::IPMITOOL))
+}
+
+fn dmsetup_unmet() -> Option<String> {
+    (!Path::new(initramfs::DMSETUP).exists()).then(|| format!("needs {} (Debian's dmsetup)", initramfs::DMSETUP))
+}
+
+fn mdadm_unmet() -> Option<String> {
+    (!Path::new(initramfs::MDADM).exists()).then(|| format!("needs {} (Debian's mdadm)", initramfs::MDADM))
 }
 
 fn fabric_unmet() -> Option<String> {

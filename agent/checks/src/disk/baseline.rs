@@ -1,12 +1,24 @@
 //! What is remembered of one disk: its counters as they were, so that old errors are not news.
 
+mod mismatches;
+mod phy;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_model::Name;
 use serde::{Deserialize, Serialize};
 
-use crate::{disk::megaraid::memory::CardMemory, probe::Fault};
+use crate::{
+    disk::megaraid::memory::CardMemory,
+    probe::{
+        Fault,
+        debounce::{Debounce, DebounceTimes},
+    },
+};
+use mismatches::Mismatches;
+pub(super) use phy::LinkErrors;
+use phy::PhyMemory;
 
 /// A counter that did not grow for so long is taken as it is: what happened is over. Only time in which the disk was read
 /// counts. A week, because a disk that is dying adds errors every few days, and one with a single bad spot does not.
@@ -25,6 +37,25 @@ pub(super) enum Counter {
     Pending,
     OfflineUncorrectable,
     InterfaceCrc,
+}
+
+/// Two looks that show the same: one may fall between a failure and what mends it by itself, or into an import. It is
+/// over with the first look that shows it no more.
+const TWO_LOOKS: DebounceTimes =
+    DebounceTimes { for_duration: Duration::from_secs(30), keep_firing_for: Duration::ZERO };
+
+/// What has to be seen twice before it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Sign {
+    PoolSpaceLow,
+    PoolFull,
+    PoolFailed,
+    ZpoolDegraded,
+    ZpoolFaulted,
+    ZpoolSuspended,
+    VolumeDegraded,
+    VolumeOffline,
 }
 
 /// One disk's saved state.
@@ -47,6 +78,14 @@ pub(super) struct Baseline {
     /// Of a RAID card.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) card: Option<CardMemory>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    signs: BTreeMap<Sign, Debounce>,
+    /// Of a software RAID array: what its checks found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mismatches: Option<Mismatches>,
+    /// Of an end of a SAS link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phy: Option<PhyMemory>,
     /// The present one.
     #[serde(skip)]
     pub(super) boot_id: String,
@@ -91,6 +130,7 @@ struct Watched {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReadTime {
     pub(super) wall: Timestamp,
+    pub(super) boottime: Duration,
     pub(super) passed: Duration,
 }
 
@@ -120,6 +160,18 @@ impl Baseline {
         let count = before.map_or(0, |before| before.count).max(now);
         self.paths = Some(MostPaths { boot_id: self.boot_id.clone(), map: map.to_owned(), count });
         count
+    }
+
+    /// Adds a look, and returns whether `sign` was in two.
+    pub(super) fn lasts(&mut self, sign: Sign, is_there: bool, moment: ReadTime) -> bool {
+        let holds = self.signs.entry(sign).or_default().observe(is_there, moment.boottime, TWO_LOOKS);
+        self.signs.retain(|_, debounce| !debounce.is_nothing());
+        holds
+    }
+
+    /// Whether it held at the look before.
+    pub(super) fn holds(&self, sign: Sign) -> bool {
+        self.signs.get(&sign).is_some_and(Debounce::holds)
     }
 
     /// Remembers which faults it has; their figures may change without that being news.

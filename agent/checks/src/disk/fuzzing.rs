@@ -1,6 +1,6 @@
 //! One door to all parsers of devices' bytes, for the fuzz target `disk` and for the test that replays its corpus on stable.
 
-use super::{ata, nvme, raid, scsi};
+use super::{ata, nvme, raid, scsi, thin_pool};
 
 /// Runs every parser on the same bytes; what it checks, none may break.
 pub fn disk(bytes: &[u8]) {
@@ -9,6 +9,8 @@ pub fn disk(bytes: &[u8]) {
     scsi_answers(bytes);
     let line = String::from_utf8_lossy(bytes);
     assert!(raid::paths(&line).len() <= line.len());
+    let pool = thin_pool::parse(&line).unwrap_or_default();
+    assert!(pool.data_percent <= 100 && pool.metadata_percent <= 100);
 }
 
 fn nvme_pages(bytes: &[u8]) {

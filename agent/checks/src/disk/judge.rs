@@ -5,6 +5,8 @@ mod ata;
 mod card;
 mod history;
 mod nvme;
+mod phy;
+mod pools;
 mod raid;
 mod scsi;
 mod self_test;
@@ -17,6 +19,7 @@ use serde_json::Value;
 use super::{
     baseline::{Baseline, ReadTime},
     reading::{DiskReading, Health},
+    sas_phy, thin_pool, zpool,
 };
 use crate::{
     disk::DiskSettings,
@@ -45,11 +48,31 @@ struct Known {
 }
 
 impl Known {
+    fn of(class: Class, state: State) -> Self {
+        Self { state, class, part_of: None }
+    }
+
+    /// Its class is what it answered, or what it was, or what its name is that of.
+    fn read(device: &str, health: &Health, before: Option<Self>, state: State) -> Self {
+        let class = Class::shown(health).or(before.map(|before| before.class));
+        Self::of(class.unwrap_or_else(|| Class::of_name(device)), state)
+    }
+
+    /// A phy has no state of its own.
+    fn is_counted(&self) -> bool {
+        self.class != Class::Phy
+    }
+
+    /// Of what a RAID controller has, only its volumes have a device.
+    fn is_device(&self) -> bool {
+        self.class == Class::Disk || (self.class == Class::Volume && self.part_of.is_none())
+    }
+
     /// Volumes of pods come and go on a node, so that a disk is reported only if something was wrong with it, or if it
     /// hung on a SATA or SAS bus (or on what looks like one), where disks drop off.
     fn gone(&self, device: &str, now: &Now) -> Option<DeviceEvent> {
         let (key, last) = match &self.state {
-            _ if self.class != Class::Disk => return None,
+            _ if !self.is_device() => return None,
             State::Healthy { .. } if !device.starts_with("sd") => return None,
             State::Healthy { .. } => return Some(DeviceEvent::of("DiskGone", device, &[], now.wall)),
             State::Unknown { message, .. } => ("DiskGone/unknown", message.clone()),
@@ -69,6 +92,9 @@ enum Class {
     Disk,
     Array,
     Map,
+    ThinPool,
+    Zpool,
+    Phy,
     /// A RAID card, its slots and its volumes.
     Card,
     Slot,
@@ -89,14 +115,17 @@ impl DiskJudge {
     }
 
     fn answered(&mut self, device: String, answer: Answer, now: &Now, findings: &mut Findings) {
-        let state = match answer.and_then(|reading| reading.parse::<DiskReading>()).map_err(from_error) {
+        let known = match answer.and_then(|reading| reading.parse::<DiskReading>()).map_err(from_error) {
             Ok(reading) => {
                 self.assess_parts(&device, &reading, now, findings);
-                self.assess(&device, &reading, now, findings)
+                let state = self.assess(&device, &reading, now, findings);
+                Known::read(&device, &reading.health, self.known.remove(&device), state)
             }
             Err(Some(unknown)) => {
                 self.set_parts(&device, &unknown);
-                unknown
+                let before = self.known.remove(&device);
+                let before = before.unwrap_or_else(|| Known::of(Class::of_name(&device), unknown.clone()));
+                Known { state: unknown, ..before }
             }
             // Gone between the list and the question: the same as when the next list has it not.
             Err(None) => {
@@ -106,8 +135,7 @@ impl DiskJudge {
                 return;
             }
         };
-        let class = class(&device);
-        self.known.insert(device, Known { state, class, part_of: None });
+        self.known.insert(device, known);
     }
 
     fn assess(&mut self, device: &str, reading: &DiskReading, now: &Now, findings: &mut Findings) -> State {
@@ -117,7 +145,9 @@ impl DiskJudge {
             baseline.save_faults(&found.faults);
         }
         findings.events.append(&mut found.events);
-        findings.recoveries.extend(found.recovery_evidence(device, reading.asked));
+        let condition = Class::shown(&reading.health).unwrap_or(Class::Disk).condition();
+        let subject = zpool::pool(device).unwrap_or(device);
+        findings.recoveries.extend(found.recovery_evidence(condition, subject, reading.asked));
         found.state()
     }
 }
@@ -128,8 +158,12 @@ fn assessed(device: &str, reading: &DiskReading, baseline: &mut Baseline, moment
         Health::Nvme(reading) => nvme::assess(reading, baseline, moment, &mut found),
         Health::Ata(reading) => ata::assess(reading, baseline, moment, &mut found),
         Health::Scsi(reading) => scsi::assess(reading, baseline, moment, &mut found),
-        Health::Array(reading) => raid::assess_array(reading, &mut found),
+        Health::Array(reading) => raid::assess_array(reading, baseline, &mut found),
         Health::Map(reading) => raid::assess_map(reading, baseline, &mut found),
+        Health::Volume(reading) => raid::assess_volume(reading, baseline, moment, &mut found),
+        Health::Pool(reading) => pools::assess_thin(reading, baseline, moment, &mut found),
+        Health::Zpool { state } => pools::assess_zpool(state, baseline, moment, &mut found),
+        Health::Phy(reading) => phy::assess(reading, baseline, moment, &mut found),
         Health::Card(reading) => card::assess(reading, baseline, &mut found),
         Health::Stopped { state } => stopped(state, &mut found),
         // What it had it has still: it was not asked.
@@ -163,7 +197,8 @@ impl Judge for DiskJudge {
             self.answered(device, answer, &round.now, &mut findings);
         }
         self.history.prune(&self.known);
-        findings.verdicts = self.known.iter().map(|(device, known)| verdict(device, known)).collect();
+        let counted = self.known.iter().filter(|(_, known)| known.is_counted());
+        findings.verdicts = counted.map(|(device, known)| verdict(device, known)).collect();
         findings.hardware = hardware(&self.known);
         findings
     }
@@ -178,7 +213,8 @@ impl Judge for DiskJudge {
 }
 
 fn verdict(device: &str, known: &Known) -> Verdict {
-    Verdict { condition: Name::fixed(CONDITION), subject: device.to_owned(), state: known.state.clone() }
+    let (condition, subject) = (Name::fixed(known.class.condition()), zpool::pool(device).unwrap_or(device));
+    Verdict { condition, subject: subject.to_owned(), state: known.state.clone() }
 }
 
 /// `None`: it is not there.
@@ -189,20 +225,10 @@ fn from_error(error: PollError) -> Option<State> {
     }
 }
 
-fn class(device: &str) -> Class {
-    match device {
-        array if array.starts_with("md") => Class::Array,
-        map if map.starts_with("dm-") => Class::Map,
-        // An address on the PCI bus.
-        card if card.contains(':') => Class::Card,
-        _ => Class::Disk,
-    }
-}
-
 /// `4 disks: 1 failing`.
 fn hardware(known: &BTreeMap<String, Known>) -> Vec<Hardware> {
     let mut classes: BTreeMap<Class, Hardware> = BTreeMap::new();
-    for Known { state, class, .. } in known.values() {
+    for Known { state, class, .. } in known.values().filter(|known| known.is_counted()) {
         let line = classes.entry(*class).or_insert_with(|| Hardware {
             class: class.names().0.to_owned(),
             total: 0,
@@ -227,12 +253,51 @@ fn state_name(state: &State, class: Class) -> Option<&'static str> {
 }
 
 impl Class {
+    /// By what a device answered; a disk that sleeps, or cannot be asked, does not show what it is.
+    fn shown(health: &Health) -> Option<Self> {
+        match health {
+            Health::Nvme(_) | Health::Ata(_) | Health::Scsi(_) | Health::Plain { .. } => Some(Self::Disk),
+            Health::Array(_) => Some(Self::Array),
+            Health::Map(_) => Some(Self::Map),
+            Health::Pool(_) => Some(Self::ThinPool),
+            Health::Zpool { .. } => Some(Self::Zpool),
+            Health::Volume(_) => Some(Self::Volume),
+            Health::Phy(_) => Some(Self::Phy),
+            Health::Card(_) => Some(Self::Card),
+            Health::Asleep | Health::Stopped { .. } => None,
+        }
+    }
+
+    fn of_name(device: &str) -> Self {
+        match device {
+            pool if zpool::pool(pool).is_some() => Self::Zpool,
+            pool if thin_pool::is_number(pool) => Self::ThinPool,
+            array if array.starts_with("md") => Self::Array,
+            map if map.starts_with("dm-") => Self::Map,
+            phy if sas_phy::is_name(phy) => Self::Phy,
+            // An address on the PCI bus.
+            card if card.contains(':') => Self::Card,
+            _ => Self::Disk,
+        }
+    }
+
+    /// A ZFS pool that is suspended has a rule of the kernel log, whose condition this is.
+    fn condition(self) -> &'static str {
+        match self {
+            Self::Zpool => "VolumeUnhealthy",
+            _ => CONDITION,
+        }
+    }
+
     /// What they are called, and one that is faulty.
     fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Disk => ("disks", "failing"),
             Self::Array => ("disk arrays", "degraded"),
             Self::Map => ("multipath disks", "degraded"),
+            Self::ThinPool => ("thin pools", "failing"),
+            Self::Zpool => ("ZFS pools", "degraded"),
+            Self::Phy => ("SAS phys", "failing"),
             Self::Card => ("RAID controllers", "failing"),
             Self::Slot => ("RAID disks", "failing"),
             Self::Volume => ("RAID volumes", "degraded"),

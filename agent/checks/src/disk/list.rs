@@ -8,9 +8,9 @@ use std::{
 use glob::Pattern;
 
 use super::{
-    megaraid, page,
+    megaraid, page, raid_volume,
     reading::{Health, Identity},
-    sysfs,
+    sas_phy, sysfs, thin_pool, zpool,
 };
 use crate::probe::Roots;
 
@@ -29,6 +29,14 @@ pub(crate) enum DiskKind {
     Array,
     /// Multipath, by the device mapper.
     Map,
+    /// Volumes share its room: LVM's thin pools and others of the device mapper.
+    ThinPool,
+    /// Of ZFS.
+    Zpool,
+    /// A RAID controller's volume whose driver shows its state.
+    RaidVolume,
+    /// One end of a SAS link: only what happens to it is reported.
+    Phy,
     /// A RAID card: what it lists has no device of its own.
     Card,
     /// A disk of a virtual machine, or a volume across a network: only its host knows its state.
@@ -60,8 +68,10 @@ impl Ignored {
 pub(super) fn disks(roots: &Roots, ignored: &Ignored) -> Vec<Listed> {
     let controllers = sysfs::names(&roots.sys.join("class/nvme"));
     let blocks = sysfs::names(&roots.sys.join("block"));
-    let cards = megaraid::cards(&roots.sys);
-    let listed = controllers.iter().chain(&blocks).chain(&cards).filter_map(|name| Listed::named(roots, name));
+    let (cards, phys, pools) = (megaraid::cards(&roots.sys), sas_phy::all(&roots.sys), zpool::all(&roots.proc));
+    let thin_pools = thin_pool::all(&blocks, roots);
+    let names = controllers.iter().chain(&blocks).chain(&cards).chain(&phys).chain(&pools).chain(&thin_pools);
+    let listed = names.filter_map(|name| Listed::named(roots, name));
     let mut disks: Vec<_> = listed.filter(|disk| !is_ignored(roots, disk, ignored)).collect();
     disks.sort_by_key(|disk| natural(&disk.name));
     disks
@@ -83,6 +93,15 @@ impl Listed {
 }
 
 fn kind(roots: &Roots, name: &str) -> Option<DiskKind> {
+    if zpool::pool(name).is_some() {
+        return zpool::is_there(&roots.proc, name).then_some(DiskKind::Zpool);
+    }
+    if thin_pool::is_number(name) {
+        return thin_pool::map_name(roots, name).map(|_| DiskKind::ThinPool);
+    }
+    if sas_phy::is_name(name) {
+        return sas_phy::is_there(&roots.sys, name).then_some(DiskKind::Phy);
+    }
     // A card's address on the PCI bus, which is compared with those that there are.
     if name.contains(':') {
         return megaraid::host(&roots.sys, name).map(|_| DiskKind::Card);
@@ -122,6 +141,7 @@ fn scsi_kind(folder: &Path) -> Option<DiskKind> {
         _ if !is_disk => None,
         _ if is_below("usb") => Some(DiskKind::Usb),
         _ if is_remote() => Some(DiskKind::Plain),
+        _ if raid_volume::is_one(&device) => Some(DiskKind::RaidVolume),
         Some("ATA") => Some(DiskKind::Ata),
         _ => Some(DiskKind::Scsi),
     }
@@ -163,11 +183,12 @@ pub(crate) fn identity(roots: &Roots, disk: &Listed) -> Identity {
     let word = |name| sysfs::word(&folder, name).unwrap_or_default();
     match disk.kind {
         DiskKind::Nvme => Identity { model: word("model"), serial: word("serial"), firmware: word("firmware_rev") },
-        DiskKind::Ata | DiskKind::Scsi | DiskKind::Usb => {
+        DiskKind::Ata | DiskKind::Scsi | DiskKind::Usb | DiskKind::RaidVolume => {
             let model = format!("{} {}", word("vendor"), word("model"));
             Identity { model: model.trim().to_owned(), serial: unit_serial(&folder), firmware: word("rev") }
         }
         DiskKind::Array | DiskKind::Map | DiskKind::Card => Identity::default(),
+        DiskKind::ThinPool | DiskKind::Zpool | DiskKind::Phy => Identity::default(),
         DiskKind::Plain => {
             // A virtual disk's serial number, if its host gave it one, is with the block device.
             let serial = sysfs::word(&roots.sys.join("block").join(&disk.name), "serial").unwrap_or_default();
@@ -187,9 +208,13 @@ fn is_ignored(roots: &Roots, disk: &Listed, ignored: &Ignored) -> bool {
         return false;
     }
     let identity = identity(roots, disk);
-    // People name the disk, which is the controller's first namespace.
-    let namespace = if disk.kind == DiskKind::Nvme { format!("{}n1", disk.name) } else { String::new() };
-    ignored.has(&[&disk.name, &namespace, &identity.model, &identity.serial])
+    let known_as = match disk.kind {
+        // People name the disk, which is the controller's first namespace.
+        DiskKind::Nvme => format!("{}n1", disk.name),
+        DiskKind::ThinPool => thin_pool::map_name(roots, &disk.name).unwrap_or_default(),
+        _ => zpool::pool(&disk.name).unwrap_or_default().to_owned(),
+    };
+    ignored.has(&[&disk.name, &known_as, &identity.model, &identity.serial])
 }
 
 /// `nvme2` before `nvme10`, `sdz` before `sdaa`.

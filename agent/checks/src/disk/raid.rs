@@ -1,19 +1,15 @@
 //! What is made of several disks: software RAID by sysfs (Documentation/admin-guide/md.rst), multipath maps by the device
 //! mapper.
 
-use std::{fs::File, os::fd::AsFd, path::Path};
-
-use nodewell_sys::dm;
+use std::path::Path;
 
 use super::{
-    part::{Part, read_error},
+    device_mapper::{self, Line},
+    part::Part,
     reading::{ArrayReading, MapPath, MapReading},
     sysfs,
 };
 use crate::probe::{ReadError, Roots};
-
-/// The kernel's check (drivers/md/dm-ioctl.c).
-const RIGHT: &str = "CAP_SYS_ADMIN and a readable /dev/mapper/control";
 
 /// The array `name`, such as `md0`.
 pub(super) fn array(roots: &Roots, name: &str) -> Result<ArrayReading, ReadError> {
@@ -28,7 +24,17 @@ pub(super) fn array(roots: &Roots, name: &str) -> Result<ArrayReading, ReadError
         // Levels without redundancy have no such file.
         missing: sysfs::number(&folder, "degraded"),
         action: sysfs::word(&folder, "sync_action").unwrap_or_default(),
+        done_percent: sysfs::word(&folder, "sync_completed").as_deref().and_then(done_percent),
+        last_action: sysfs::word(&folder, "last_sync_action").unwrap_or_default(),
+        mismatched_sectors: sysfs::number(&folder, "mismatch_cnt"),
     })
+}
+
+/// Of `123 / 456` sectors; `none` and `delayed` are no part of anything (drivers/md/md.c sync_completed_show).
+fn done_percent(text: &str) -> Option<u8> {
+    let (done, all) = text.split_once('/')?;
+    let (done, all): (u64, u64) = (done.trim().parse().ok()?, all.trim().parse().ok()?);
+    u8::try_from(done.checked_mul(100)?.checked_div(all)?).ok().filter(|percent| *percent <= 100)
 }
 
 /// The map `name`, such as `dm-3`.
@@ -48,19 +54,12 @@ pub(super) fn map(roots: &Roots, name: &str) -> Result<MapReading, ReadError> {
 }
 
 fn status(roots: &Roots, name: &str, number: &str) -> Result<String, ReadError> {
-    let unreadable = |why: &str| ReadError::Failed { message: format!("{name}: {why}") };
-    let control = match File::open(roots.dev.join("mapper/control")) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(ReadError::Unsupported { message: "there is no /dev/mapper/control".to_owned() });
-        }
-        other => other.map_err(|error| read_error("/dev/mapper/control", RIGHT, &error))?,
-    };
-    let (major, minor) = number
-        .split_once(':')
-        .and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)))
-        .ok_or_else(|| unreadable("its device number is none"))?;
-    let target = dm::first_target(control.as_fd(), major, minor).map_err(|error| read_error(name, RIGHT, &error))?;
-    if target.kind == "multipath" { Ok(target.status) } else { Err(unreadable("it is no multipath map")) }
+    let target = device_mapper::target(roots, name, number, Line::Status)?;
+    if target.kind == "multipath" {
+        Ok(target.line)
+    } else {
+        Err(ReadError::Failed { message: format!("{name}: it is no multipath map") })
+    }
 }
 
 /// The paths of a status line, by device number (drivers/md/dm-mpath.c multipath_status); what is cut off is left out.

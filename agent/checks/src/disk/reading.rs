@@ -1,5 +1,7 @@
 //! What travels from the worker to the judge.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +46,13 @@ pub enum Health {
     },
     Array(ArrayReading),
     Map(MapReading),
+    Pool(PoolReading),
+    /// A pool of ZFS, by the state that its module shows (OpenZFS module/zfs/spa_misc.c spa_state_to_name).
+    Zpool {
+        state: String,
+    },
+    Volume(RaidVolumeReading),
+    Phy(PhyReading),
     /// A RAID card, with what is behind it.
     Card(CardReading),
     /// Nothing can be asked of it.
@@ -118,6 +127,12 @@ pub struct ArrayReading {
     pub missing: Option<u32>,
     /// `idle`, `recover`, `check`.
     pub action: String,
+    /// Of the action.
+    pub done_percent: Option<u8>,
+    /// The one that ran last, or runs now.
+    pub last_action: String,
+    /// Of which data and parity, or the copies, differed, in the last check, repair or resync.
+    pub mismatched_sectors: Option<u64>,
 }
 
 /// A multipath map.
@@ -134,6 +149,61 @@ pub struct MapPath {
     /// The disk, or its device number if it has no name any more.
     pub device: String,
     pub works: bool,
+}
+
+/// A thin pool of the device mapper's: LVM's, Stratis', containerd's.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PoolReading {
+    /// As people know it: `vg-pool-tpool`.
+    pub name: String,
+    pub status: Part<PoolStatus>,
+}
+
+/// What a thin pool reports.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PoolStatus {
+    pub data_percent: u8,
+    pub metadata_percent: u8,
+    pub mode: PoolMode,
+    /// An operation on its metadata failed, and nothing has checked it since.
+    pub needs_check: bool,
+}
+
+/// What the kernel lets a thin pool do (drivers/md/dm-thin.c enum pool_mode).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PoolMode {
+    #[default]
+    Write,
+    OutOfDataSpace,
+    /// Since its metadata is full, damaged, or cannot be written.
+    ReadOnly,
+    /// Its table has it so.
+    ReadOnlyByOrder,
+    /// All I/O fails.
+    Failed,
+}
+
+/// A volume of a RAID controller whose driver shows its state (drivers/scsi/raid_class.c).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RaidVolumeReading {
+    /// `active`, `degraded`, `resyncing`, `offline`, `unknown`.
+    pub state: String,
+    /// `raid1`.
+    pub level: String,
+    /// While it resyncs.
+    pub done_percent: Option<u8>,
+}
+
+/// One end of a SAS link (drivers/scsi/scsi_transport_sas.c).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PhyReading {
+    /// Of the controller or expander that has it.
+    pub address: String,
+    /// `12.0 Gbit`; `None` without a link.
+    pub rate: Option<String>,
+    /// By their file names; none without a link.
+    pub counters: BTreeMap<String, u64>,
 }
 
 /// A self-test that came to an end.

@@ -3,13 +3,13 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use glob::Pattern;
-use nodewell_model::Name;
+use nodewell_model::{Name, hardware::Acceptance, text::line};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
     errors::ErrorState,
-    link::{Judged, LinkState},
+    link::{Accepted, Judged, LinkState},
     presence::Presence,
     reading::{PcieReading, Slot},
 };
@@ -37,7 +37,19 @@ pub struct PcieJudge {
     /// As it was last saved.
     last_saved: LastSaved,
     listing: Option<PollError>,
+    /// For the next round.
+    accepting: Vec<AcceptedLink>,
 }
+
+/// A link that a person accepts as it is.
+#[derive(Debug)]
+struct AcceptedLink {
+    address: String,
+    acceptance: Acceptance,
+}
+
+/// What a link is called where people accept it: `link 0000:3b:00.0`.
+const LINK: &str = "link ";
 
 /// What outlives a restart.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -76,7 +88,8 @@ impl PcieJudge {
     #[must_use]
     pub fn new(settings: PcieSettings) -> Self {
         let ignored = settings.ignore.iter().filter_map(|glob| Pattern::new(glob).ok()).collect();
-        Self { settings, ignored, history: PcieHistory::default(), last_saved: LastSaved::default(), listing: None }
+        let (history, last_saved) = (PcieHistory::default(), LastSaved::default());
+        Self { settings, ignored, history, last_saved, listing: None, accepting: Vec::new() }
     }
 
     fn is_ignored(&self, device: &str) -> bool {
@@ -96,7 +109,24 @@ impl PcieJudge {
             }
         }
         self.history.trace_root_errors(now);
-        self.history.forget_removed(&round.now)
+        let mut events = self.history.forget_removed(&round.now);
+        events.extend(self.accept_links());
+        events
+    }
+
+    /// One that was not read yet waits.
+    fn accept_links(&mut self) -> Vec<DeviceEvent> {
+        let (mut events, mut waiting) = (Vec::new(), Vec::new());
+        for accepted in std::mem::take(&mut self.accepting) {
+            let Some(device) = self.history.devices.get_mut(&accepted.address) else { continue };
+            match device.link.accept() {
+                Accepted::Link => events.push(accepted.event()),
+                Accepted::NotYet if device.reading.is_none() => waiting.push(accepted),
+                Accepted::Nothing | Accepted::NotYet => {}
+            }
+        }
+        self.accepting = waiting;
+        events
     }
 
     fn take_list(&mut self, listed: &[String], now: Duration) {
@@ -120,6 +150,17 @@ impl Judge for PcieJudge {
         Findings { events, ..self.account() }
     }
 
+    /// The findings of the next round show it.
+    fn accept(&mut self, acceptance: &Acceptance) -> bool {
+        let links = acceptance.names.iter().filter_map(|name| name.strip_prefix(LINK));
+        let known = links.filter(|address| self.history.devices.contains_key(*address));
+        let of = |address: &str| AcceptedLink { address: address.to_owned(), acceptance: acceptance.clone() };
+        let accepted: Vec<AcceptedLink> = known.map(of).collect();
+        let is_any = !accepted.is_empty();
+        self.accepting.extend(accepted);
+        is_any
+    }
+
     fn save(&mut self) -> Option<Value> {
         self.last_saved.if_changed(&self.history)
     }
@@ -128,6 +169,13 @@ impl Judge for PcieJudge {
         let Ok(mut history) = serde_json::from_value::<PcieHistory>(saved.clone()) else { return };
         history.devices.retain(|address, _| !self.is_ignored(address));
         (self.history, self.last_saved) = (history, LastSaved::of(saved));
+    }
+}
+
+impl AcceptedLink {
+    fn event(&self) -> DeviceEvent {
+        let (subject, by) = (format!("{LINK}{}", self.address), line(&self.acceptance.by, 64));
+        DeviceEvent::of("HardwareAccepted/link", &subject, &[("by", &by)], self.acceptance.time)
     }
 }
 

@@ -22,11 +22,23 @@ pub(crate) struct Judged {
     pub(crate) speed: bool,
 }
 
+/// What came of it that a person accepts a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Accepted {
+    Link,
+    Nothing,
+    /// It was not read yet.
+    NotYet,
+}
+
 /// One link.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct LinkState {
-    /// The most that it has run at.
+    /// The most that it has run at, since a person accepted less.
     best: Lanes,
+    /// What a person accepts, until it runs better; zero for nothing.
+    #[serde(default, skip_serializing_if = "Lanes::is_unknown")]
+    accepted: Lanes,
     #[serde(default, skip_serializing_if = "Debounce::is_nothing")]
     narrow: Debounce,
     #[serde(default, skip_serializing_if = "Debounce::is_nothing")]
@@ -38,7 +50,7 @@ pub(crate) struct LinkState {
 impl LinkState {
     /// As a boot leaves it to the next one.
     pub(crate) fn of_new_boot(&self) -> Self {
-        Self { best: self.best, ..Self::default() }
+        Self { best: self.best, accepted: self.accepted, ..Self::default() }
     }
 
     pub(crate) fn is_nothing(&self) -> bool {
@@ -52,15 +64,40 @@ impl LinkState {
         }
         self.best.width = self.best.width.max(link.now.width);
         self.best.speed = self.best.speed.max(link.now.speed);
-        let most = link.most();
+        for (accepted, now) in [(&mut self.accepted.width, link.now.width), (&mut self.accepted.speed, link.now.speed)]
+        {
+            if *accepted < now {
+                *accepted = 0;
+            }
+        }
+        let most = self.expected(link);
         self.narrow.observe(judged.width && link.now.width < most.width, now, TIMES);
         self.slow.observe(judged.speed && link.now.speed < most.speed, now, TIMES);
         self.last = Some(link);
     }
 
-    pub(crate) fn faults(&self) -> Vec<Fault> {
+    /// `device` is what people know it by.
+    pub(crate) fn faults(&self, device: &str) -> Vec<Fault> {
         let Some(link) = self.last else { return Vec::new() };
-        [self.narrow_fault(link), self.slow_fault(link)].into_iter().flatten().collect()
+        [self.narrow_fault(link, device), self.slow_fault(link, device)].into_iter().flatten().collect()
+    }
+
+    /// It is meant to run as it does: what it has been before is forgotten. Nothing, before it was read in this run,
+    /// or while nothing is wrong with it.
+    pub(crate) fn accept(&mut self) -> Accepted {
+        let Some(link) = self.last else { return Accepted::NotYet };
+        if !self.narrow.holds() && !self.slow.holds() {
+            return Accepted::Nothing;
+        }
+        *self = Self { best: link.now, accepted: link.now, last: self.last, ..Self::default() };
+        Accepted::Link
+    }
+
+    /// What both ends can do, or less if a person accepts that.
+    fn expected(&self, link: Link) -> Lanes {
+        let most = link.most();
+        let within = |most: u32, accepted: u32| if accepted == 0 { most } else { most.min(accepted) };
+        Lanes { width: within(most.width, self.accepted.width), speed: within(most.speed, self.accepted.speed) }
     }
 
     /// As last read.
@@ -68,19 +105,26 @@ impl LinkState {
         self.last.map(|link| link.now.width)
     }
 
-    fn narrow_fault(&self, link: Link) -> Option<Fault> {
+    fn narrow_fault(&self, link: Link, device: &str) -> Option<Fault> {
         let (now, most) = (link.now.width, link.most().width);
         let was_wider = self.best.width > now;
         let key = if was_wider { "PcieLinkNarrow" } else { "PcieLinkNarrow/ever" };
-        self.narrow.holds().then(|| graded(Fault::of(key, &[("width", &now), ("most", &most)]), was_wider))
+        let fault = || Fault::of(key, &[("width", &now), ("most", &most), ("device", &device)]);
+        self.narrow.holds().then(|| graded(fault(), was_wider))
     }
 
-    fn slow_fault(&self, link: Link) -> Option<Fault> {
+    fn slow_fault(&self, link: Link, device: &str) -> Option<Fault> {
         let (now, most) = (link.now.speed, link.most().speed);
         let was_faster = self.best.speed > now;
         let key = if was_faster { "PcieLinkSlow" } else { "PcieLinkSlow/ever" };
-        let fault = || Fault::of(key, &[("speed", &gigas(now)), ("most", &gigas(most))]);
+        let fault = || Fault::of(key, &[("speed", &gigas(now)), ("most", &gigas(most)), ("device", &device)]);
         self.slow.holds().then(|| graded(fault(), was_faster))
+    }
+}
+
+impl Lanes {
+    fn is_unknown(&self) -> bool {
+        *self == Self::default()
     }
 }
 

@@ -7,11 +7,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use nodewell_model::text::cut;
+
 use super::reading::{Aer, Errors, Lanes, Link, PcieReading, Slot, parse_errors, parse_speed, parse_width};
 use crate::{
     pcie::PcieSettings,
     probe::{RawReading, ReadError, Reader, Roots},
 };
+
+/// A model's name has 40 bytes, a serial number 20 (NVM Express Base Specification, Identify Controller).
+const MODEL_BYTES: usize = 40;
 
 /// Reads in a worker.
 #[derive(Debug)]
@@ -85,6 +90,7 @@ fn read(path: &Path) -> Result<PcieReading, ReadError> {
         id: format!("{}:{}", digits(&required("vendor")?), digits(&required("device")?)),
         class: class(&home),
         driver: fs::read_link(home.join("driver")).ok().and_then(|link| last_name(&link)),
+        model: model(&home),
         above: ports_above(&home),
         asleep: is_asleep(&home),
         removable: text(&home, "removable").trim() == "removable",
@@ -102,6 +108,22 @@ fn read(path: &Path) -> Result<PcieReading, ReadError> {
 /// What cannot be read as text counts as empty: files come with kernel versions and kinds of devices.
 fn text(home: &Path, name: &str) -> String {
     fs::read_to_string(home.join(name)).unwrap_or_default()
+}
+
+/// Model and serial number of an NVMe controller (Documentation/ABI: sysfs-class-nvme), the board of an InfiniBand or
+/// RoCE card (sysfs-class-infiniband, board_id). Of other devices the vendor's and the device's number has to do.
+fn model(home: &Path) -> Option<String> {
+    let first = |class: &str| fs::read_dir(home.join(class)).ok()?.flatten().map(|entry| entry.path()).min();
+    let word = |device: &Path, name: &str| cut(text(device, name).trim(), MODEL_BYTES).to_owned();
+    let model = match (first("nvme"), first("infiniband")) {
+        (Some(disk), _) => match (word(&disk, "model"), word(&disk, "serial")) {
+            (model, serial) if serial.is_empty() => model,
+            (model, serial) => format!("{model}, serial number {serial}"),
+        },
+        (None, Some(card)) => word(&card, "board_id"),
+        (None, None) => return None,
+    };
+    Some(model).filter(|model| !model.is_empty())
 }
 
 fn digits(text: &str) -> &str {

@@ -13,6 +13,9 @@ pub struct PcieReading {
     pub class: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
+    /// What its driver shows of what is printed on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The ports and bridges above it, the nearest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub above: Vec<String>,

@@ -5,7 +5,7 @@ use super::*;
 const ROUND: Duration = Duration::from_secs(300);
 
 fn moment(passed: Duration) -> ReadTime {
-    ReadTime { wall: Timestamp::UNIX_EPOCH, passed }
+    ReadTime { wall: Timestamp::UNIX_EPOCH, boottime: Duration::ZERO, passed }
 }
 
 fn grown(baseline: &mut Baseline, value: u64) -> u64 {
@@ -53,6 +53,21 @@ fn a_week_of_quiet_reading_ends_it_and_time_without_reading_does_not() {
     assert_eq!(counted(9, Duration::from_secs(1)), 0);
     // What stands now is the baseline.
     assert_eq!(counted(10, ROUND), 1);
+}
+
+#[test]
+fn a_sign_counts_from_the_second_look_and_is_over_with_the_first_without_it() {
+    let mut baseline = Baseline::default();
+    let mut looks = 0;
+    let mut look = |is_there| {
+        looks += 1;
+        let moment = ReadTime { boottime: looks * ROUND, ..moment(ROUND) };
+        baseline.lasts(Sign::PoolFull, is_there, moment)
+    };
+    let seen = [true, false, true, true, false, true];
+    assert_eq!(seen.map(&mut look), [false, false, false, true, false, false]);
+    baseline.lasts(Sign::PoolFull, false, moment(ROUND));
+    assert!(baseline.signs.is_empty(), "nothing is saved of what is not there");
 }
 
 proptest! {

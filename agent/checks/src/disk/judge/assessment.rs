@@ -7,7 +7,6 @@ use nodewell_faults::message;
 use nodewell_message::MessageArgs;
 use nodewell_model::Name;
 
-use super::CONDITION;
 use crate::{
     disk::{
         baseline::{Baseline, CounterGrowth, ReadTime},
@@ -77,6 +76,11 @@ impl Assessment {
     pub(super) fn event(&mut self, key: &'static str, args: MessageArgs<'_>) {
         let event = DeviceEvent::of(key, &self.device, &self.with_disk(args), self.wall);
         self.events.push(event);
+    }
+
+    /// The same of what is no disk: its message has these arguments alone.
+    pub(super) fn own_event(&mut self, key: &'static str, args: MessageArgs<'_>) {
+        self.events.push(DeviceEvent::of(key, &self.device, args, self.wall));
     }
 
     fn with_disk<'a>(&'a self, args: MessageArgs<'a>) -> Vec<(&'a str, &'a dyn Display)> {
@@ -164,10 +168,15 @@ impl Assessment {
         self.unknown.is_none()
     }
 
-    pub(super) fn recovery_evidence(&self, subject: &str, seen_before: Timestamp) -> Option<RecoveryEvidence> {
+    pub(super) fn recovery_evidence(
+        &self,
+        condition: &'static str,
+        subject: &str,
+        seen_before: Timestamp,
+    ) -> Option<RecoveryEvidence> {
         let (reason, evidence) = self.recovery.clone()?;
         Some(RecoveryEvidence {
-            condition: Name::fixed(CONDITION),
+            condition: Name::fixed(condition),
             reason: Some(Name::fixed(reason)),
             subject: subject.to_owned(),
             seen_before,

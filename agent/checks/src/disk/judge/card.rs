@@ -59,7 +59,7 @@ impl DiskJudge {
     }
 
     fn insert_part(&mut self, card: &str, subject: String, class: Class, state: State) {
-        self.known.insert(subject, Known { state, class, part_of: Some(card.to_owned()) });
+        self.known.insert(subject, Known { part_of: Some(card.to_owned()), ..Known::of(class, state) });
     }
 
     /// What a list that was read does not have any more is forgotten; without a list the state is unknown.
@@ -67,7 +67,7 @@ impl DiskJudge {
         let is_unread = |class| match class {
             Class::Slot => card.disks.read().is_none(),
             Class::Volume => card.volumes.read().is_none(),
-            Class::Disk | Class::Array | Class::Map | Class::Card => false,
+            _ => false,
         };
         self.known.retain(|_, known| known.part_of.as_deref() != Some(name) || is_unread(known.class));
         self.set_parts(name, &State::unreadable(&"the card's list of them"));

@@ -49,7 +49,7 @@ impl DiskHistory {
         let passed = before.map_or(Duration::ZERO, |before| passed(&before, now));
         let baseline = self.disks.entry(key).or_default();
         baseline.boot_id.clone_from(&now.boot_id);
-        (baseline, ReadTime { wall: now.wall, passed })
+        (baseline, ReadTime { wall: now.wall, boottime: now.boottime, passed })
     }
 
     /// The serial number; with the name where two disks report the same one, or a disk reports none. Not the model,

@@ -15,6 +15,7 @@ use crate::{
 mod ata;
 mod card;
 mod nvme;
+mod pools;
 mod raid;
 mod scsi;
 

@@ -13,7 +13,8 @@ impl Tree {
     }
 
     fn roots(&self) -> Roots {
-        Roots { sys: self.root.path().to_owned(), ..Roots::default() }
+        let root = self.root.path();
+        Roots { sys: root.to_owned(), proc: root.join("proc"), dev: root.join("dev"), ..Roots::default() }
     }
 
     fn write(&self, path: &str, text: &str) {
@@ -74,6 +75,40 @@ fn disks_are_distinguished_from_what_only_looks_like_one() {
         ("vda", DiskKind::Plain),
     ];
     assert_eq!(full().kinds(&[]), expected.map(|(name, kind)| (name.to_owned(), kind)));
+}
+
+#[test]
+fn pools_volumes_and_links_are_found_by_what_made_them() {
+    let tree = Tree::new();
+    for (name, uuid) in [
+        ("dm-3", "LVM-x7Zq9pool-tpool"),
+        ("dm-4", "LVM-x7Zq9pool"),
+        ("dm-5", "stratis-1-5f2c-thinpool-pool"),
+        ("dm-6", "stratis-1-5f2c-thinpool-mdv"),
+    ] {
+        tree.write(&format!("block/{name}/dm/uuid"), &format!("{uuid}\n"));
+        tree.write(&format!("block/{name}/dm/name"), &format!("name-of-{name}\n"));
+        tree.write(&format!("block/{name}/dev"), &format!("{}\n", name.replace("dm-", "253:")));
+    }
+    // One that has no such name and no device mapper to ask.
+    tree.write("block/dm-7/dm/name", "devpool\n");
+    tree.write("block/dm-7/dev", "253:7\n");
+    tree.scsi("sda", "pci/host0", "LSI\n");
+    tree.write("devices/pci/host0/block/sda/device/raid_devices/0:1:0:0/state", "active\n");
+    tree.write("class/sas_phy/phy-0:3/negotiated_linkrate", "Unknown\n");
+    tree.write("proc/spl/kstat/zfs/tank/state", "ONLINE\n");
+    let expected = [
+        ("253:3", DiskKind::ThinPool),
+        ("253:5", DiskKind::ThinPool),
+        ("phy-0:3", DiskKind::Phy),
+        ("sda", DiskKind::RaidVolume),
+        ("zpool tank", DiskKind::Zpool),
+    ];
+    assert_eq!(tree.kinds(&[]), expected.map(|(name, kind)| (name.to_owned(), kind)));
+    assert_eq!(tree.kinds(&["name-of-dm-3", "tank", "phy-*", "LSI*"]), [("253:5".to_owned(), DiskKind::ThinPool)]);
+    for name in ["zpool ../tank", "zpool gone", "phy-0:4", "phy-../x", "253:4", "253:3/../5", "dm-3"] {
+        assert_eq!(Listed::named(&tree.roots(), name), None, "{name}");
+    }
 }
 
 #[test]

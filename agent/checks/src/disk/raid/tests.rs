@@ -29,6 +29,23 @@ fn an_array_is_read_and_a_level_without_redundancy_misses_nothing() {
     assert!(matches!(array(&roots(root.path()), "md1"), Err(ReadError::Gone { .. })));
 }
 
+#[test]
+fn how_far_an_array_is_and_what_its_last_check_found() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("sys/block/md0/md");
+    write(&folder, &[("array_state", "clean\n"), ("level", "raid5\n"), ("degraded", "0\n")]);
+    let read = || array(&roots(root.path()), "md0").unwrap();
+    assert_eq!((read().done_percent, read().mismatched_sectors), (None, None), "a kernel that has no such file");
+    write(&folder, &[("sync_action", "check\n"), ("sync_completed", "1234 / 3702\n"), ("mismatch_cnt", "8\n")]);
+    write(&folder, &[("last_sync_action", "check\n")]);
+    assert_eq!((read().done_percent, read().mismatched_sectors), (Some(33), Some(8)));
+    assert_eq!((read().action.as_str(), read().last_action.as_str()), ("check", "check"));
+    for text in ["none\n", "delayed\n", "0 / 0\n", "9 / 3\n", "18446744073709551615 / 1\n", "1 / x\n", "/\n"] {
+        write(&folder, &[("sync_completed", text)]);
+        assert_eq!(read().done_percent, None, "{text}");
+    }
+}
+
 fn path(device: &str, works: bool) -> MapPath {
     MapPath { device: device.to_owned(), works }
 }

@@ -91,7 +91,7 @@ impl Device {
         let mut faults: Vec<Fault> = self.presence.fault(&self.description()).into_iter().collect();
         faults.extend(self.errors.faults(corrected_per_hour));
         if !self.presence.is_gone() {
-            faults.extend(self.link.faults());
+            faults.extend(self.link.faults(&self.description()));
         }
         if self.untraced.holds() && !self.errors.has_fatal() {
             faults.push(Fault::of("PcieAerFatal/root", &[]));
@@ -99,10 +99,16 @@ impl Device {
         faults
     }
 
+    /// `15b3:101b (mlx5_core)`; before it what is printed on the device, where its driver shows that.
     fn description(&self) -> String {
-        match self.reading.as_ref().and_then(|reading| reading.driver.as_deref()) {
+        let reading = self.reading.as_ref();
+        let id = match reading.and_then(|reading| reading.driver.as_deref()) {
             Some(driver) => format!("{} ({driver})", self.id),
             None => self.id.clone(),
+        };
+        match reading.and_then(|reading| reading.model.as_deref()) {
+            Some(model) => format!("{model}, {id}"),
+            None => id,
         }
     }
 

@@ -138,6 +138,18 @@ fn a_card_reports_its_link_and_the_port_above_it_does_not() {
 }
 
 #[test]
+fn what_is_printed_on_a_device_is_read_where_its_driver_shows_it() {
+    let tree = ordinary();
+    let model = |files: &[(&str, &str)]| tree.device(CARD, files).read("0000:01:00.0").model;
+    assert_eq!(model(&[]), None);
+    assert_eq!(model(&[("infiniband/mlx5_0/board_id", "MT_0000000838")]).as_deref(), Some("MT_0000000838"));
+    assert_eq!(model(&[("nvme/nvme0/model", ""), ("nvme/nvme0/serial", "")]), None);
+    let disk =
+        [("nvme/nvme0/model", "SAMSUNG MZQL23T8HCLS-00A07              "), ("nvme/nvme0/serial", "S64HNE0R500012")];
+    assert_eq!(model(&disk).as_deref(), Some("SAMSUNG MZQL23T8HCLS-00A07, serial number S64HNE0R500012"));
+}
+
+#[test]
 fn a_switch_reports_its_upper_link_and_its_lower_ports_do_not() {
     let tree = ordinary();
     let bridge = [
