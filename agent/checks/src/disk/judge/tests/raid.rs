@@ -58,7 +58,7 @@ fn checked(level: &str) -> (Vec<String>, Vec<String>) {
         };
         let findings = bench.round(vec![("md0", reading_of("", Health::Array(array)))]);
         assert!(findings.events.iter().all(|event| event.subject.as_deref() == Some("md0")));
-        events.extend(findings.events.into_iter().map(|event| format!("{}: {}", event.reason, event.message)));
+        events.extend(findings.events.iter().map(|event| format!("{}: {}", event.reason, event.message)));
         let State::Healthy { message } = &findings.verdicts[0].state else { panic!("{findings:?}") };
         states.push(message.clone());
     }
@@ -134,7 +134,7 @@ fn what_a_volume_had_outlives_a_restart_and_its_end_is_an_event() {
     let findings = bench.round(vec![("sda", reading(volume("resyncing")))]);
     assert_eq!(reasons(&findings.verdicts[0].state), ["RaidVolumeDegraded"]);
     let lines: Vec<_> =
-        findings.inventory.iter().map(|line| (line.class.as_str(), line.total, line.healthy())).collect();
+        findings.hardware.iter().map(|line| (line.class.as_str(), line.total, line.healthy())).collect();
     assert_eq!(lines, [("RAID volumes", 1, 0)]);
     // A driver gives a failed volume up.
     let gone = bench.round(Vec::new());
