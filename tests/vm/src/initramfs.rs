@@ -62,6 +62,8 @@ const MODULES: &[&str] = &[
     "megaraid_sas",
     "dm-multipath",
     "dm-round-robin",
+    // The kernel's soft dependency of the checksums that a thin pool keeps: without it the pool's own module does not load.
+    "crc32c_generic",
     "dm-thin-pool",
     "raid1",
 ];
