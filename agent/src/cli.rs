@@ -1,5 +1,6 @@
 //! The command line `nodewell`: reads the socket for people and scripts. One file for each command.
 
+mod ack;
 mod age;
 mod check;
 mod clear;
@@ -85,6 +86,8 @@ enum Command {
     Clear(clear::Clear),
     Mute(mute::MuteCommand),
     Unmute(mute::Unmute),
+    Ack(ack::AckCommand),
+    Unack(ack::Unack),
     Inventory(inventory::InventoryCommand),
     Check(check::Check),
     Config(config::ConfigCommand),
@@ -153,6 +156,8 @@ fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, CommandError
             Command::Clear(clear) => clear.run(&client, out).await?,
             Command::Mute(mute) => mute.run(&client, out).await?,
             Command::Unmute(unmute) => unmute.run(&client, out).await?,
+            Command::Ack(ack) => ack.run(&client, out).await?,
+            Command::Unack(unack) => unack.run(&client, out).await?,
             Command::Inventory(inventory) => inventory.run(&client, out).await?,
             Command::Check(check) => return check.run(out),
             Command::Config(config) => config.run(out)?,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod acks;
 mod alerts;
 mod api_conditions;
 mod api_double;
@@ -178,6 +179,7 @@ fn main() -> std::process::ExitCode {
         gpu_xids::list,
         mounts::list,
         mutes::list,
+        acks::list,
         pcie_and_fabric::list,
         inject::list,
         intruders::list,
