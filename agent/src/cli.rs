@@ -14,6 +14,7 @@ mod events;
 mod explain;
 mod health;
 mod identity;
+mod import_npd;
 mod inject;
 mod inventory;
 mod kubeconfig;
@@ -91,6 +92,7 @@ enum Command {
     Inventory(inventory::InventoryCommand),
     Check(check::Check),
     Config(config::ConfigCommand),
+    ImportNpd(import_npd::ImportNpd),
     Replay(replay::Replay),
     Explain(explain::Explain),
     Inject(inject::Inject),
@@ -161,6 +163,7 @@ fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, CommandError
             Command::Inventory(inventory) => inventory.run(&client, out).await?,
             Command::Check(check) => return check.run(out),
             Command::Config(config) => config.run(out)?,
+            Command::ImportNpd(import) => import.run(out)?,
             Command::Replay(replay) => replay.run(out)?,
             Command::Explain(explain) => explain.run(out)?,
             Command::Inject(inject) => inject.run(&client, out).await?,
