@@ -46,6 +46,7 @@ mod hostile_lines;
 mod hostile_peer;
 mod identity_published;
 mod identity_rights;
+mod import_npd;
 mod in_the_cluster;
 mod inject;
 mod intruders;
@@ -188,6 +189,7 @@ fn main() -> std::process::ExitCode {
         journald_restarts::list,
         npd_beside::list,
         npd_stock_configs::list,
+        import_npd::list,
         harness::list,
         hostile_lines::list,
         hostile_peer::list,
