@@ -160,8 +160,8 @@ impl Context {
     /// A name of its own, such as `ntp-is-down-2`.
     fn free_name(taken: &mut BTreeSet<String>, wanted: &str) -> String {
         let numbered = (2_u32..).map(|number| format!("{wanted}-{number}"));
-        let mut free = std::iter::once(wanted.to_owned()).chain(numbered).filter(|name| !taken.contains(name));
-        let name = free.next().unwrap_or_default();
+        let mut names = std::iter::once(wanted.to_owned()).chain(numbered);
+        let name = names.find(|name| !taken.contains(name)).unwrap_or_default();
         taken.insert(name.clone());
         name
     }

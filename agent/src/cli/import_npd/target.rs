@@ -120,7 +120,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let read = |name: &str| fs::read_to_string(folder.path().join(name)).ok();
         let (a, b) = (file("monitors.d/a.toml", "a = 1\n"), file("nodewell.toml.d/npd.toml", "b = 1\n"));
-        let written = Target::new(folder.path(), false).write(&[a.clone()]).unwrap();
+        let written = Target::new(folder.path(), false).write(std::slice::from_ref(&a)).unwrap();
         assert_eq!(written, [Written { path: folder.path().join("monitors.d/a.toml"), is_unchanged: false }]);
         let error =
             Target::new(folder.path(), false).write(&[b.clone(), file("monitors.d/a.toml", "a = 2\n")]).unwrap_err();

@@ -37,7 +37,8 @@ pub(super) struct Assembled {
 impl Assembled {
     /// The pieces that a line of the new file comes from.
     pub(super) fn pieces_at<'b>(&'b self, location: &'b Location) -> impl Iterator<Item = usize> + 'b {
-        let is_here = |lines: &RangeInclusive<usize>| location.file == self.rules && lines.contains(&location.line);
+        let is_here =
+            move |lines: &RangeInclusive<usize>| location.file == self.rules && lines.contains(&location.line);
         let spans = self.spans.iter().filter(move |(lines, _)| is_here(lines));
         spans.flat_map(|(_, pieces)| pieces.iter().copied())
     }

@@ -263,7 +263,7 @@ fn a_rule_of_ones_own_is_written_with_a_line_that_it_finds() {
         {"type": "temporary", "reason": "FirmwareSlow", "pattern": "^mydrv: slow.*"},
         {"type": "temporary", "reason": "FirmwareSlow", "pattern": "mydrv: sluggish$"}"#;
     let file = kernel(rules);
-    let imported = import(&[file.clone()], Beside::Shipped).unwrap();
+    let imported = import(std::slice::from_ref(&file), Beside::Shipped).unwrap();
     let text = text_of(&imported, "monitors.d/mine.toml");
     for part in [
         "# Taken over from Node Problem Detector's mine.json by `nodewell import-npd`.\n\n[[condition]]\ntype = \"Sick\"\n",
@@ -290,7 +290,7 @@ fn what_has_no_counterpart_stays_and_the_rest_is_native() {
         {"type": "temporary", "reason": "MyFsSlow", "pattern": "myfs: slow"},
         {"type": "temporary", "reason": "Everything", "pattern": ".*"}"#;
     let file = kernel(rules);
-    let imported = import(&[file.clone()], Beside::Shipped).unwrap();
+    let imported = import(std::slice::from_ref(&file), Beside::Shipped).unwrap();
     assert_eq!(fates(&imported), [(Fate::Kept, "MyFsFailed"), (Fate::Same, "MyFsSlow"), (Fate::Kept, "Everything")]);
     let left: serde_json::Value = serde_json::from_str(text_of(&imported, "monitors.d/mine.json")).unwrap();
     let reasons: Vec<&str> =
