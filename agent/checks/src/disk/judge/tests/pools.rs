@@ -84,7 +84,7 @@ fn a_pool_that_cannot_be_asked_is_unknown_and_another_in_its_place_is_new() {
     assert_eq!(reasons(&bench.one(NUMBER, denied)), ["? PermissionDenied"]);
     let findings = bench.round(vec![(NUMBER, reading_of("LVM-other-tpool", filled(92, 3)))]);
     assert_eq!(reasons(&findings.verdicts[0].state), [""; 0]);
-    let lines: Vec<_> = findings.inventory.iter().map(|line| (line.class.as_str(), line.total)).collect();
+    let lines: Vec<_> = findings.hardware.iter().map(|line| (line.class.as_str(), line.total)).collect();
     assert_eq!(lines, [("thin pools", 1)]);
     assert_eq!(findings.verdicts[0].condition.as_str(), "DiskUnhealthy");
 }
@@ -144,7 +144,7 @@ fn errors_of_a_link_are_an_event_and_the_link_has_no_state() {
         let counters = BTreeMap::from([("invalid_dword_count".to_owned(), count)]);
         let phy = PhyReading { address: "0x5006".to_owned(), rate: Some("12.0 Gbit".to_owned()), counters };
         let findings = bench.round(vec![("phy-0:3", reading_of("", Health::Phy(phy)))]);
-        assert_eq!((findings.verdicts.len(), findings.inventory.len()), (0, 0));
+        assert_eq!((findings.verdicts.len(), findings.hardware.len()), (0, 0));
         let of = |event: DeviceEvent| format!("{} {}: {}", event.reason, event.subject.unwrap(), event.message);
         findings.events.into_iter().map(of).collect::<Vec<_>>()
     };
@@ -155,5 +155,5 @@ fn errors_of_a_link_are_an_event_and_the_link_has_no_state() {
     assert_eq!(at(200), [""; 0]);
     let silent = Err(PollError::NoAnswer(NoAnswer::asked(start(), "no answer within 20 s")));
     let findings = bench.round(vec![("phy-0:3", silent)]);
-    assert_eq!((findings.verdicts.len(), findings.inventory.len()), (0, 0), "its disks show it");
+    assert_eq!((findings.verdicts.len(), findings.hardware.len()), (0, 0), "its disks show it");
 }

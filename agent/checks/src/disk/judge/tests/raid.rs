@@ -134,7 +134,7 @@ fn what_a_volume_had_outlives_a_restart_and_its_end_is_an_event() {
     let findings = bench.round(vec![("sda", reading(volume("resyncing")))]);
     assert_eq!(reasons(&findings.verdicts[0].state), ["RaidVolumeDegraded"]);
     let lines: Vec<_> =
-        findings.inventory.iter().map(|line| (line.class.as_str(), line.total, line.healthy())).collect();
+        findings.hardware.iter().map(|line| (line.class.as_str(), line.total, line.healthy())).collect();
     assert_eq!(lines, [("RAID volumes", 1, 0)]);
     // A driver gives a failed volume up.
     let gone = bench.round(Vec::new());
