@@ -2,32 +2,39 @@
 
 use std::ops::Deref;
 
-/// What is looked up at once.
-pub(in crate::matcher) const KEY_BYTES: usize = 4;
+/// The scan reads four bytes at every second place: in five, one of two readings is.
+pub(in crate::matcher) const KEY_BYTES: usize = 5;
 /// A longer text is hardly ever rarer.
 const LONGEST: usize = 24;
 /// What is before the key at most, so that there is room behind it, too.
 const LONGEST_BEFORE: usize = 12;
 
-/// A text of at most [`LONGEST`] bytes, in place, that is found by the [`KEY_BYTES`] of it that are rarest; where it is
-/// shorter, by all of it.
+/// A text of at most [`LONGEST`] bytes, in place, that is found by the [`KEY_BYTES`] of it that are rarest, or by fewer where
+/// it has fewer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::matcher) struct Window {
     bytes: [u8; LONGEST],
     count: u8,
     key_at: u8,
+    key_count: u8,
 }
 
 impl Window {
     /// `key` and the bytes around it, as many as there is room for.
     pub(in crate::matcher) fn new(before: &[u8], key: &[u8], behind: &[u8]) -> Self {
         let before = &before[before.len().saturating_sub(LONGEST_BEFORE)..];
-        let mut window = Self { bytes: [0; LONGEST], count: 0, key_at: before.len() as u8 };
+        let mut window = Self { bytes: [0; LONGEST], count: 0, key_at: before.len() as u8, key_count: key.len() as u8 };
         for (place, byte) in window.bytes.iter_mut().zip(before.iter().chain(key).chain(behind)) {
             *place = *byte;
             window.count += 1;
         }
         window
+    }
+
+    /// What is searched for whole.
+    pub(in crate::matcher) fn text(text: &[u8]) -> Self {
+        let (key, behind) = text.split_at(text.len().min(KEY_BYTES));
+        Self::new(&[], key, behind)
     }
 
     /// Where the key is in it.
@@ -36,8 +43,7 @@ impl Window {
     }
 
     pub(in crate::matcher) fn key(&self) -> &[u8] {
-        let behind = &self[self.key_at()..];
-        &behind[..behind.len().min(KEY_BYTES)]
+        &self[self.key_at()..][..usize::from(self.key_count)]
     }
 }
 
@@ -55,10 +61,11 @@ mod tests {
 
     #[test]
     fn as_much_around_the_key_is_kept_as_there_is_room_for() {
-        let window = Window::new(b"abcdefghijklmnop", b"KEYS", b"0123456789");
-        assert_eq!((&*window, window.key()), (b"efghijklmnopKEYS01234567".as_slice(), b"KEYS".as_slice()));
-        let window = Window::new(b"", b"ab", b"");
-        assert_eq!((&*window, window.key(), window.key_at()), (b"ab".as_slice(), b"ab".as_slice(), 0));
+        let window = Window::new(b"abcdefghijklmnop", b"A KEY", b"0123456789");
+        assert_eq!((&*window, window.key()), (b"efghijklmnopA KEY0123456".as_slice(), b"A KEY".as_slice()));
         assert_eq!(Window::new(b"a", b"bcde", b"f").key(), b"bcde");
+        let window = Window::text(b"ab");
+        assert_eq!((&*window, window.key(), window.key_at()), (b"ab".as_slice(), b"ab".as_slice(), 0));
+        assert_eq!(Window::text(b"Linux version").key(), b"Linux");
     }
 }
