@@ -142,7 +142,7 @@ pub fn load_text(path: &Path, text: &str) -> Loaded {
 /// `rules` and these files, by their names' extensions, as if they lay in `monitors.d`; they need not be on a disk.
 pub(crate) fn load_with<'a>(rules: &RulesFrom, files: impl IntoIterator<Item = (&'a Path, &'a str)>) -> Loaded {
     let mut diagnostics = Vec::new();
-    let mut drafts = read_all(base_files(rules, &mut diagnostics), Prose::SkimShipped);
+    let mut drafts = read_all(base_files(rules, &mut diagnostics), Prose::SkimShipped, &mut Fingerprint::default());
     drafts.extend(files.into_iter().map(|(path, text)| {
         let format = Format::of(path).unwrap_or(Format::Native);
         read_text(&RuleFile::on_disk(path, format), text)

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use glob::Pattern;
-use nodewell_model::{Name, hardware::Acceptance, text::line};
+use nodewell_model::{Name, inventory::Acceptance, text::line};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -173,9 +173,7 @@ fn a_config_map_alone_gives_all_its_monitors() {
 fn paths_of_the_container_that_the_node_has_elsewhere_are_named() {
     let config = r#"{"plugin": "custom", "source": "disks", "rules": [
         {"type": "temporary", "reason": "DiskSlow", "path": "/plugins/disk.sh"}]}"#;
-    let mounted = DAEMON_SET
-        .replace("/plugins/disk.json", "/config/mine.json")
-        .replace("/config/mine.json\n", "/config/mine.json\n");
+    let mounted = DAEMON_SET.replace("/plugins/disk.json", "/config/mine.json");
     let maps = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "npd-config"},
         "data": {"mine.json": config}});
     let folder = written(&[("npd.yaml", &mounted), ("map.json", &maps.to_string())]);

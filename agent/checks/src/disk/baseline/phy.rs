@@ -81,11 +81,8 @@ impl PhyMemory {
     }
 
     fn at_limit(&self) -> Vec<LinkErrors> {
-        let of = |(counter, limit): &(&'static str, u64)| LinkErrors {
-            counter: *counter,
-            count: self.within(counter),
-            limit: *limit,
-        };
+        let of =
+            |(counter, limit): &(&'static str, u64)| LinkErrors { counter, count: self.within(counter), limit: *limit };
         let errors = LIMITS.iter().map(of);
         errors.filter(|errors| errors.count >= errors.limit).collect()
     }

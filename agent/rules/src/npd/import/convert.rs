@@ -10,7 +10,7 @@ use crate::{
     duration,
     pattern::{always_captures, parse},
     plugin::{PluginMonitor, PluginTask, Task},
-    rule::{Counting, Example, Examples, FileReader, Format, Rule, TimestampFormat},
+    rule::{Counting, Example, Examples, FileReader, Format, Reader, Rule, TimestampFormat},
 };
 
 /// As many lines as a native rule may see.
@@ -88,13 +88,13 @@ pub(super) fn rule(npd: &Rule, reader: &ReaderDraft, lines: &[String]) -> Result
 
 fn source(reader: &ReaderDraft) -> Result<Source, String> {
     match reader {
-        ReaderDraft::Kmsg => Ok(Source::Kmsg),
-        ReaderDraft::Journal { directory: None } => Ok(Source::Journal),
-        ReaderDraft::Journal { directory: Some(directory) } => Err(format!(
+        ReaderDraft::Known(Reader::Kmsg) => Ok(Source::Kmsg),
+        ReaderDraft::Known(Reader::Journal { directory: None }) => Ok(Source::Journal),
+        ReaderDraft::Known(Reader::Journal { directory: Some(directory) }) => Err(format!(
             "it reads the journal of another place ({}), and a native rule the system's own",
             directory.display()
         )),
-        ReaderDraft::File(file) => {
+        ReaderDraft::Known(Reader::File(file)) => {
             Ok(Source::File(FileReader { timestamp: timestamp(&file.timestamp)?, ..file.clone() }))
         }
         ReaderDraft::Named(name) => Err(format!("its source {name:?} is in another file")),

@@ -85,7 +85,7 @@ pub fn command_line(file: &Path, args: &[String]) -> CommandLine {
     let mut keys = Keys::default();
     keys.node(&flags, &mut report);
     keys.apiserver(&flags, &mut report);
-    keys.metrics(&flags, &mut report);
+    keys.metrics(&flags, &report);
     keys.without_counterpart(&flags, &report);
     let mut items = keys.items;
     let (errors, notes) = report.finish();

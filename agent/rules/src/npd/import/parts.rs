@@ -15,7 +15,7 @@ use crate::{
     duration,
     npd::custom::is_log_counter,
     plugin::{PluginMonitor, PluginTask, Task},
-    rule::{Clears, Rule},
+    rule::{Clears, Reader, Rule},
 };
 
 /// What `[kmsg]` and `[journal]` look back at the first start.
@@ -124,7 +124,7 @@ impl Parts {
         if *monitor != *npd.monitor {
             self.differs(format!("what its rules find is reported by {monitor}, not by {}", npd.monitor));
         }
-        let is_usual = npd.lookback == Some(LOOKBACK) && !matches!(reader, ReaderDraft::File(_));
+        let is_usual = npd.lookback == Some(LOOKBACK) && !matches!(reader, ReaderDraft::Known(Reader::File(_)));
         if npd.counting.is_none() && !is_usual {
             let lookback = duration::shown(npd.lookback.unwrap_or_default());
             self.differs(format!(

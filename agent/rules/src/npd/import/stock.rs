@@ -54,16 +54,18 @@ pub(super) struct Shipped {
 /// Whose lines a rule reads: the kernel's, or those of a program by its name in the journal.
 pub(super) fn from(reader: &ReaderDraft, fields: &FieldFilter) -> Option<String> {
     match reader {
-        ReaderDraft::Kmsg => Some("kernel".to_owned()),
-        ReaderDraft::Journal { directory: None } => match fields.require.as_slice() {
+        ReaderDraft::Known(Reader::Kmsg) => Some("kernel".to_owned()),
+        ReaderDraft::Known(Reader::Journal { directory: None }) => match fields.require.as_slice() {
             [(field, values)] if field == "SYSLOG_IDENTIFIER" => values.first().cloned(),
             _ => None,
         },
         // What syslog writes of the kernel's log.
-        ReaderDraft::File(file) if file.message.as_ref().is_some_and(|message| message.contains("kernel:")) => {
+        ReaderDraft::Known(Reader::File(file))
+            if file.message.as_ref().is_some_and(|message| message.contains("kernel:")) =>
+        {
             Some("kernel".to_owned())
         }
-        ReaderDraft::Journal { .. } | ReaderDraft::File(_) | ReaderDraft::Named(_) => None,
+        ReaderDraft::Known(Reader::Journal { .. } | Reader::File(_)) | ReaderDraft::Named(_) => None,
     }
 }
 

@@ -134,7 +134,7 @@ fn a_zfs_pool_goes_by_its_name_in_the_condition_of_the_kernel_logs_rule() {
     let over = &online.recoveries[0];
     assert_eq!((over.condition.as_str(), over.subject.as_str()), ("VolumeUnhealthy", "tank"));
     assert_eq!(over.reason.as_ref().map(Name::as_str), Some("ZfsPoolSuspended"));
-    assert_eq!(online.inventory[0].class, "ZFS pools");
+    assert_eq!(online.hardware[0].class, "ZFS pools");
 }
 
 #[test]

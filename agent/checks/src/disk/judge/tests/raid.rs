@@ -58,7 +58,7 @@ fn checked(level: &str) -> (Vec<String>, Vec<String>) {
         };
         let findings = bench.round(vec![("md0", reading_of("", Health::Array(array)))]);
         assert!(findings.events.iter().all(|event| event.subject.as_deref() == Some("md0")));
-        events.extend(findings.events.into_iter().map(|event| format!("{}: {}", event.reason, event.message)));
+        events.extend(findings.events.iter().map(|event| format!("{}: {}", event.reason, event.message)));
         let State::Healthy { message } = &findings.verdicts[0].state else { panic!("{findings:?}") };
         states.push(message.clone());
     }

@@ -14,7 +14,7 @@ fn severity(findings: &Findings) -> Severity {
     faults[0].severity
 }
 
-use nodewell_model::{Severity, hardware::Acceptance};
+use nodewell_model::{Severity, inventory::Acceptance};
 
 #[test]
 fn a_link_at_the_most_that_both_ends_can_do_is_healthy() {
