@@ -95,7 +95,8 @@ fn source(reader: &ReaderDraft) -> Result<Source, String> {
             directory.display()
         )),
         ReaderDraft::Known(Reader::File(file)) => {
-            Ok(Source::File(FileReader { timestamp: timestamp(&file.timestamp)?, ..file.clone() }))
+            let message = file.message.as_deref().map(|message| pattern::bare(message).to_owned());
+            Ok(Source::File(FileReader { timestamp: timestamp(&file.timestamp)?, message, ..file.clone() }))
         }
         ReaderDraft::Named(name) => Err(format!("its source {name:?} is in another file")),
     }
@@ -110,7 +111,7 @@ fn timestamp(format: &TimestampFormat) -> Result<TimestampFormat, String> {
         "2006-01-02T15:04:05.999999999-07:00",
     ];
     let TimestampFormat::Go { pattern, layout } = format else { return Ok(format.clone()) };
-    match (pattern.strip_prefix("(?-u)").unwrap_or(pattern), layout.as_str()) {
+    match (pattern::bare(pattern), layout.as_str()) {
         ("^.{15}" | "^(.{15})", "Jan _2 15:04:05" | "Jan 2 15:04:05") => Ok(TimestampFormat::Syslog),
         (r"^\S+" | r"^(\S+)" | r"^[^\t\n\f\r ]+" | r"^([^\t\n\f\r ]+)", layout) if RFC3339.contains(&layout) => {
             Ok(TimestampFormat::Rfc3339)

@@ -14,13 +14,17 @@ use crate::{npd::translate_re2, pattern, rule::Format};
 /// Why a native rule cannot have it.
 pub(super) fn native(written: &str, lines: usize) -> Result<String, String> {
     let translated = translate_re2(written)?;
-    let text = translated.strip_prefix("(?-u)").unwrap_or(&translated);
-    let text = bound(&escaped(text), lines);
+    let text = bound(&escaped(bare(&translated)), lines);
     let hir = pattern::parse(Format::Native, &text)?;
     if pattern::matches_everything(&hir) {
         return Err("a native rule may not match every line".to_owned());
     }
     Ok(text)
+}
+
+/// A translated pattern without the flag that it begins with: what is native is compiled with it.
+pub(super) fn bare(translated: &str) -> &str {
+    translated.strip_prefix("(?-u)").unwrap_or(translated)
 }
 
 /// What cannot be seen is written as an escape.

@@ -1,19 +1,20 @@
 //! What is written gives the same rules as the file did, for all stock files and for rules that nothing covers.
 
+mod property;
+mod shipped;
+
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
 use nodewell_model::{ConditionSpec, Name, Severity};
-use proptest::prelude::*;
 
-use super::{pattern, stock::Shipped, *};
+use super::{pattern, *};
 use crate::{
     Rule, RuleSet,
     plugin::{PluginMonitor, Task},
     rule::{Clears, Counting, FieldFilter, Format, Reader},
-    testing,
 };
 
 fn folder() -> PathBuf {
@@ -109,7 +110,10 @@ fn meanings(set: &RuleSet) -> Vec<Meaning> {
 /// The log that is read, and what of its lines; times are read in the same way by another word.
 fn reader(reader: &Reader) -> String {
     match reader {
-        Reader::File(file) => format!("{:?} {:?} {:?}", file.paths, file.message, file.skip),
+        Reader::File(file) => {
+            let message = file.message.as_deref().map(pattern::bare);
+            format!("{:?} {message:?} {:?}", file.paths, file.skip)
+        }
         other => format!("{other:?}"),
     }
 }
@@ -193,69 +197,6 @@ fn all_stock_files_together_give_the_same_rules() {
     }
 }
 
-/// The stock files need hardly a rule of their own.
-#[test]
-fn what_the_shipped_rules_find_is_not_written() {
-    let covering = [
-        "kernel-monitor.json",
-        "readonly-monitor.json",
-        "docker-monitor.json",
-        "systemd-monitor.json",
-        "kernel-monitor-filelog.json",
-        "kernel-monitor-counter.json",
-        "docker-monitor-counter.json",
-        "systemd-monitor-counter.json",
-        "health-checker-kubelet.json",
-        "health-checker-docker.json",
-        "health-checker-containerd.json",
-    ];
-    for name in covering {
-        let imported = import(&[stock(name)], Beside::Shipped).unwrap();
-        assert_eq!(imported.files, [], "{name}");
-        let of_rules = fates(&imported);
-        assert!(
-            !of_rules.is_empty() && of_rules.iter().all(|(fate, _)| *fate == Fate::Covered),
-            "{name}: {imported:#?}"
-        );
-    }
-    let imported = import(&[stock("kernel-monitor.json")], Beside::Shipped).unwrap();
-    let item = |reason: &str| imported.items.iter().find(|item| item.text.starts_with(reason)).unwrap();
-    assert!(item("Ext4Error: ").text.contains("as Ext4Error (DiskUnhealthy)"), "{:?}", item("Ext4Error"));
-    assert!(item("DockerHung: ").text.contains("TaskHung (KernelDeadlock)"), "{:?}", item("DockerHung"));
-    assert_eq!(item("OOMKilling: ").location.line, 26);
-}
-
-/// The lines of `stock.toml` are what the stock rules find, and what the shipped ones find.
-#[test]
-fn the_lines_of_stock_rules_are_found_by_both() {
-    let mut shipped = Shipped::new();
-    for index in 0..shipped.entries().len() {
-        let entry = &shipped.entries()[index];
-        for written in &entry.patterns {
-            let mut detector = testing::detector(vec![testing::npd(entry.reason.as_str(), written, 10)]);
-            for line in &entry.lines {
-                let found = testing::push_all(&mut detector, &[line.as_str()]);
-                assert_eq!(found[0].len(), 1, "{written} does not find {line}");
-            }
-        }
-        assert!(shipped.found(index, None).is_some(), "no shipped rule finds what {:?} does", shipped.entries()[index]);
-    }
-}
-
-#[test]
-fn each_stock_rule_of_the_stock_files_is_known() {
-    let mut shipped = Shipped::new();
-    for name in ["kernel-monitor.json", "docker-monitor.json", "systemd-monitor.json", "systemd-monitor-counter.json"] {
-        let file = stock(name);
-        for draft in npd::read(&file.path, &file.text).rules {
-            let from = super::stock::from(&draft.reader, &draft.rule.fields).unwrap();
-            let entry = shipped.entry(&draft.rule, &from);
-            let found = entry.and_then(|entry| shipped.found(entry, draft.rule.condition.as_ref()));
-            assert!(found.is_some(), "{name}: {}", draft.rule.reason);
-        }
-    }
-}
-
 #[test]
 fn a_rule_of_ones_own_is_written_with_a_line_that_it_finds() {
     let rules = r#"{"type": "permanent", "condition": "Sick", "reason": "FirmwareFailed",
@@ -299,16 +240,6 @@ fn what_has_no_counterpart_stays_and_the_rest_is_native() {
     let why = &imported.items.iter().find(|item| item.text.starts_with("MyFsFailed")).unwrap().text;
     assert!(why.contains("in monitors.d/mine.json: its problem ends by a look at the host"), "{why}");
     assert_same(&[file]);
-}
-
-/// It would take lines that a shipped rule of the same reason finds: as it is it does not.
-#[test]
-fn a_rule_that_a_shipped_one_is_in_the_way_of_stays() {
-    let rule = r#"{"type": "permanent", "condition": "KernelUnhealthy", "reason": "KernelOops",
-        "pattern": "BUG: unable to handle kernel paging request.*"}"#;
-    let imported = import(&[kernel(rule)], Beside::Shipped).unwrap();
-    assert_eq!(fates(&imported), [(Fate::Kept, "KernelOops")], "{imported:#?}");
-    assert_eq!(loaded(&imported.files, Beside::Shipped).diagnostics, []);
 }
 
 #[test]
@@ -391,75 +322,4 @@ fn errors_are_reported_and_nothing_is_written() {
     assert_eq!(errors[0].to_string(), "mine.json:1: invalid regex in \"pattern\": unclosed group");
     let empty = import(&[mine("{\"plugin\": \"kmsg\"}")], Beside::Shipped).unwrap();
     assert_eq!((empty.files.len(), empty.items[0].text.as_str()), (0, "it has no rules"));
-}
-
-/// Patterns of a few shared pieces, as the stock files are made.
-fn written() -> impl Strategy<Value = String> {
-    let atoms = [
-        "task",
-        "error",
-        "I/O error",
-        r"\d+",
-        r"\w+",
-        ".*",
-        ".",
-        r"\S+",
-        "[a-c]",
-        "(?i:OoP)",
-        r"\[#\d+\]",
-        "(a|b.)",
-        " ",
-        r"\.",
-        "é",
-        "x?",
-        r"\b",
-    ];
-    let ends = ["", "", "", "$", ".*", ".", r"\z"];
-    let parts = prop::collection::vec(proptest::sample::select(atoms.to_vec()), 1..5);
-    let starts = proptest::sample::select(vec!["", "", "^", "(?m)^"]);
-    (starts, parts, proptest::sample::select(ends.to_vec()))
-        .prop_map(|(start, parts, end)| format!("{start}{}{end}", parts.concat()))
-}
-
-fn text() -> impl Strategy<Value = String> {
-    let words = ["task", "error", "I/O error", "42", "oop", "[#7]", "a", "bc", "x", " ", ".", "é", "\n", "ab"];
-    let text = prop::collection::vec(proptest::sample::select(words.to_vec()), 1..8);
-    text.prop_map(|words| words.concat().trim().to_owned()).prop_filter("no record is empty", |text| !text.is_empty())
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
-
-    /// As it is and as a native rule a pattern finds the same records, alone and over several lines.
-    #[test]
-    fn a_native_pattern_finds_the_same(
-        patterns in prop::collection::vec(written(), 1..3),
-        joined in prop::collection::vec(written(), 2..4),
-        texts in prop::collection::vec(text(), 1..6),
-        lines in 2_usize..4,
-    ) {
-        let single = patterns.join("|");
-        let several = joined.join(r"\n");
-        for (written, lines) in [(single, 1), (several, lines)] {
-            let Ok(native) = pattern::native(&written, lines) else { continue };
-            let npd = testing::npd("R", &written, lines);
-            let ours = Rule { lines, ..testing::rule("R", &native) };
-            let (mut npd, mut ours) = (testing::detector(vec![npd]), testing::detector(vec![ours]));
-            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            let counts = |found: Vec<Vec<nodewell_model::Finding>>| found.iter().map(Vec::len).collect::<Vec<_>>();
-            let (before, after) = (testing::push_all(&mut npd, &texts), testing::push_all(&mut ours, &texts));
-            prop_assert_eq!(counts(before), counts(after), "{} as {} on {:?}", written, native, texts);
-        }
-    }
-
-    /// A line that is made of a pattern is found by it.
-    #[test]
-    fn a_sample_is_found(written in written()) {
-        let Ok(native) = pattern::native(&written, 1) else { return Ok(()) };
-        if let Some(line) = pattern::sample(&native) {
-            let npd = testing::npd("R", &written, 1);
-            let found = testing::push_all(&mut testing::detector(vec![npd]), &[line.trim()]);
-            prop_assert!(!found[0].is_empty() || line.trim() != line, "{written} does not find {line:?}");
-        }
-    }
 }
