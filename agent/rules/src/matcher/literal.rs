@@ -183,8 +183,8 @@ fn runs(atoms: &[Atom]) -> Vec<Vec<&[u8]>> {
     runs
 }
 
-/// The cheapest window with a key of two to four bytes in a run, if it is cheaper than `best`; the longest are looked at
-/// first.
+/// The cheapest window with a key of two to [`KEY_BYTES`] in a run, if it is cheaper than `best`; the longest are
+/// looked at first.
 fn cheapest_of(run: &[&[u8]], mut best: Option<Required>) -> Option<Required> {
     for length in (2..=KEY_BYTES).rev() {
         if length < KEY_BYTES && best.as_ref().is_some_and(|best| best.cost() <= SHORT_COST) {

@@ -36,7 +36,7 @@ struct Table {
     /// By the first bits of their hashes.
     readings: Vec<Reading>,
     /// Where each part of them begins.
-    parts: Vec<u16>,
+    parts: Vec<u32>,
 }
 
 /// What is read of a window where it stands.
@@ -136,7 +136,8 @@ impl Table {
             bits[(hash / 64) as usize] |= 1 << (hash % 64);
         }
         let begin = |part: u32| readings.partition_point(|reading| part_of(hash(reading.number)) < part);
-        let parts = (0..=1 << PART_BITS).map(|part| begin(part).try_into().unwrap_or(u16::MAX)).collect();
+        let begin = |part: u32| u32::try_from(begin(part)).expect("rule files are smaller than 4 GiB");
+        let parts = (0..=1 << PART_BITS).map(begin).collect();
         Some(Self { key_bytes, bits, readings, parts })
     }
 
@@ -183,7 +184,7 @@ impl Table {
 
     fn having(&self, number: u32) -> impl Iterator<Item = &Reading> {
         let part = part_of(hash(number)) as usize;
-        let part = usize::from(self.parts[part])..usize::from(self.parts[part + 1]);
+        let part = self.parts[part] as usize..self.parts[part + 1] as usize;
         self.readings.get(part).unwrap_or_default().iter().filter(move |reading| reading.number == number)
     }
 }
@@ -256,6 +257,15 @@ mod tests {
         assert_eq!(found(&windows, "w000 w127w128 w299 w999 padding of a line that is long"), [0, 127, 128, 299, 999]);
         let all = windows.concat();
         assert_eq!(found(&windows, &all).len(), 1000);
+    }
+
+    #[test]
+    fn no_number_of_windows_is_too_large() {
+        let windows: Vec<String> = (0..40_000).map(|n| format!("w{n:05}")).collect();
+        let windows: Vec<&str> = windows.iter().map(String::as_str).collect();
+        let some: Vec<usize> = (0..windows.len()).step_by(97).collect();
+        let text: String = some.iter().map(|index| windows[*index]).collect();
+        assert_eq!(found(&windows, &text), some);
     }
 
     #[test]
