@@ -110,6 +110,14 @@ fn other_programs_lines_reach_journal_rules_by_what_is_known() {
     assert_eq!(lines(&found(rules, Format::JournalJson, json)), [1, 3]);
 }
 
+/// rsyslog writes what it read of the journal in this way.
+#[test]
+fn a_line_of_json_whose_writer_escapes_the_slash_is_found() {
+    let log = r#"{ "_TRANSPORT": "kernel", "MESSAGE": "Buffer I\/O error on dev sda1, logical block 0" }
+{ "_TRANSPORT": "kernel", "MESSAGE": "Buffer I\/O is fine" }"#;
+    assert_eq!(lines(&found(vec![rule("IoError", "^Buffer I/O error on dev ")], Format::Auto, log)), [1]);
+}
+
 /// The lines that `rule` finds in a text log of which `message` is the message.
 fn found_in_file(rule: Rule, message: &str, log: &[u8]) -> Vec<u64> {
     let file = Reader::File(FileReader {

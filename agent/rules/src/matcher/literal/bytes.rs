@@ -43,7 +43,7 @@ impl Bytes {
 }
 
 /// Bytes that stand for themselves in every saved form of a log: raw kmsg escapes what is not printable and the
-/// backslash, JSON escapes the quote, and some JSON writers `<`, `>` and `&`.
+/// backslash, JSON escapes the quote, some JSON writers `<`, `>` and `&`, and rsyslog's the slash.
 fn is_plain(byte: u8) -> bool {
-    matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&')
+    matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&' | b'/')
 }
