@@ -1,5 +1,6 @@
 //! The command line `nodewell`: reads the socket for people and scripts. One file for each command.
 
+mod ack;
 mod age;
 mod check;
 mod clear;
@@ -13,6 +14,7 @@ mod events;
 mod explain;
 mod health;
 mod identity;
+mod import_npd;
 mod inject;
 mod inventory;
 mod kubeconfig;
@@ -85,9 +87,12 @@ enum Command {
     Clear(clear::Clear),
     Mute(mute::MuteCommand),
     Unmute(mute::Unmute),
+    Ack(ack::AckCommand),
+    Unack(ack::Unack),
     Inventory(inventory::InventoryCommand),
     Check(check::Check),
     Config(config::ConfigCommand),
+    ImportNpd(import_npd::ImportNpd),
     Replay(replay::Replay),
     Explain(explain::Explain),
     Inject(inject::Inject),
@@ -153,9 +158,12 @@ fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, CommandError
             Command::Clear(clear) => clear.run(&client, out).await?,
             Command::Mute(mute) => mute.run(&client, out).await?,
             Command::Unmute(unmute) => unmute.run(&client, out).await?,
+            Command::Ack(ack) => ack.run(&client, out).await?,
+            Command::Unack(unack) => unack.run(&client, out).await?,
             Command::Inventory(inventory) => inventory.run(&client, out).await?,
             Command::Check(check) => return check.run(out),
             Command::Config(config) => config.run(out)?,
+            Command::ImportNpd(import) => import.run(out)?,
             Command::Replay(replay) => replay.run(out)?,
             Command::Explain(explain) => explain.run(out)?,
             Command::Inject(inject) => inject.run(&client, out).await?,

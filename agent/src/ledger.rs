@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::{
     monitors::ledger_sender::Report,
     runtime::clock,
-    shared_state::{Command, Muted, SharedState},
+    shared_state::{Affected, Command, SharedState},
     store::Ticket,
 };
 
@@ -39,19 +39,29 @@ pub struct LedgerTask {
 
 #[derive(Debug)]
 enum Answer {
-    Report { done: oneshot::Sender<Result<Ticket, ReportRejection>>, outcome: Result<(), ReportRejection> },
-    Mute { done: oneshot::Sender<Result<Muted, Rejection>>, outcome: Result<usize, Rejection> },
-    Unmute { done: oneshot::Sender<Result<Option<Muted>, Rejection>>, outcome: Result<Option<usize>, Rejection> },
+    Report {
+        done: oneshot::Sender<Result<Ticket, ReportRejection>>,
+        outcome: Result<(), ReportRejection>,
+    },
+    /// On how many problems a mute or an ack is.
+    Problems {
+        done: oneshot::Sender<Result<Affected, Rejection>>,
+        outcome: Result<usize, Rejection>,
+    },
+    Unmute {
+        done: oneshot::Sender<Result<Option<Affected>, Rejection>>,
+        outcome: Result<Option<usize>, Rejection>,
+    },
 }
 
 impl Answer {
     /// A client that went away meanwhile has done what it asked for all the same.
     fn give(self, ticket: Ticket) {
-        let muted = |problems| Muted { problems, ticket };
+        let affected = |problems| Affected { problems, ticket };
         match self {
             Self::Report { done, outcome } => _ = done.send(outcome.map(|()| ticket)),
-            Self::Mute { done, outcome } => _ = done.send(outcome.map(muted)),
-            Self::Unmute { done, outcome } => _ = done.send(outcome.map(|problems| problems.map(muted))),
+            Self::Problems { done, outcome } => _ = done.send(outcome.map(affected)),
+            Self::Unmute { done, outcome } => _ = done.send(outcome.map(|problems| problems.map(affected))),
         }
     }
 }
@@ -178,11 +188,19 @@ impl LedgerTask {
             }
             Command::Mute { mute, done } => {
                 let outcome = self.ledger.mute(mute, clock::now());
-                self.answers.push(Answer::Mute { done, outcome });
+                self.answers.push(Answer::Problems { done, outcome });
             }
             Command::Unmute { key, by, done } => {
                 let outcome = self.ledger.unmute(&key, &by, clock::now());
                 self.answers.push(Answer::Unmute { done, outcome });
+            }
+            Command::Ack { key, ack, done } => {
+                let outcome = self.ledger.ack(&key, &ack, clock::now());
+                self.answers.push(Answer::Problems { done, outcome });
+            }
+            Command::Unack { key, by, done } => {
+                let outcome = self.ledger.unack(&key, &by, clock::now());
+                self.answers.push(Answer::Problems { done, outcome });
             }
             Command::ConfigureMutes(mutes) => self.ledger.configure_mutes(mutes, clock::now()),
         }

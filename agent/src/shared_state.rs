@@ -12,7 +12,7 @@ use std::{
 
 use nodewell_ledger::{ClearRequest, Counters, Rejection, ReportRejection, Sender};
 use nodewell_model::{
-    Mute, MuteKey, Status,
+    Ack, Mute, MuteKey, Status,
     view::{ApiserverState, ApiserverView, ConfigurationView, DaemonView, NodeView},
 };
 use tokio::{
@@ -51,16 +51,20 @@ pub enum Command {
     /// the account sees them, with the store's ticket for them.
     Report { reports: Vec<Status>, sender: Sender, done: oneshot::Sender<Result<Ticket, ReportRejection>> },
     /// `nodewell mute`: answers how many active problems it is about, once it is shown.
-    Mute { mute: Mute, done: oneshot::Sender<Result<Muted, Rejection>> },
+    Mute { mute: Mute, done: oneshot::Sender<Result<Affected, Rejection>> },
     /// `nodewell unmute` by this user or unit; `None` where nothing is muted so.
-    Unmute { key: MuteKey, by: String, done: oneshot::Sender<Result<Option<Muted>, Rejection>> },
+    Unmute { key: MuteKey, by: String, done: oneshot::Sender<Result<Option<Affected>, Rejection>> },
+    /// `nodewell ack`: answers how many active problems it is about, once it is shown.
+    Ack { key: MuteKey, ack: Ack, done: oneshot::Sender<Result<Affected, Rejection>> },
+    /// `nodewell unack` by this user or unit.
+    Unack { key: MuteKey, by: String, done: oneshot::Sender<Result<Affected, Rejection>> },
     /// After a reload: what the configuration mutes.
     ConfigureMutes(Vec<Mute>),
 }
 
-/// What a mute, or its end, is about, and the store's ticket for it.
+/// What a mute or an ack, or its end, is about, and the store's ticket for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Muted {
+pub struct Affected {
     pub problems: usize,
     pub ticket: Ticket,
 }

@@ -2,6 +2,7 @@
 //! on the host may read); what changes something is for peers that the gate lets in.
 
 mod account;
+mod ack;
 mod act;
 mod answer;
 mod bind;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod acks;
 mod alerts;
 mod ansible_rollout;
 mod api_conditions;
@@ -46,6 +47,7 @@ mod hostile_lines;
 mod hostile_peer;
 mod identity_published;
 mod identity_rights;
+mod import_npd;
 mod in_the_cluster;
 mod inject;
 mod intruders;
@@ -190,6 +192,7 @@ fn main() -> std::process::ExitCode {
         gpu_xids::list,
         mounts::list,
         mutes::list,
+        acks::list,
         pcie_and_fabric::list,
         inject::list,
         intruders::list,
@@ -198,6 +201,7 @@ fn main() -> std::process::ExitCode {
         journald_restarts::list,
         npd_beside::list,
         npd_stock_configs::list,
+        import_npd::list,
         harness::list,
         hostile_lines::list,
         hostile_peer::list,

@@ -18,7 +18,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case_with(&[Need::Journald], "journal_monitors_fire_on_their_lines", journal_monitors_fire_on_their_lines);
 }
 
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../agent/rules/tests/npd");
+pub(crate) const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../agent/rules/tests/npd");
 
 /// A stock config, unchanged.
 pub(crate) fn stock(name: &str) -> String {
@@ -51,21 +51,23 @@ fn every_stock_config_loads() {
     }
 }
 
+/// Of the stock monitor of the kernel's log: reasons and a line for each.
+pub(crate) const KERNEL_LINES: [(&str, &str); 10] = [
+    ("OOMKilling", "Killed process 1012 (heapster) total-vm:327128kB, anon-rss:306328kB, file-rss:11132kB"),
+    ("TaskHung", "INFO: task docker daemon:20744 blocked for more than 120 seconds."),
+    ("UnregisterNetDevice", "unregister_netdevice: waiting for eth0 to become free. Usage count = 3"),
+    ("KernelOops", "BUG: unable to handle kernel NULL pointer dereference at 0000000000000008"),
+    ("Ext4Error", "EXT4-fs error (device sda1): ext4_find_entry:1455: inode #2: comm ls: reading directory"),
+    ("Ext4Warning", "EXT4-fs warning (device sda): ext4_end_bio:343: I/O error 10 writing to inode 14"),
+    ("IOError", "Buffer I/O error on dev sda, logical block 7, lost async page write"),
+    ("MemoryReadError", "CE memory read error on CPU_SrcID#0"),
+    ("CperHardwareErrorCorrected", "{1}[Hardware Error]: event severity: corrected"),
+    ("CperHardwareErrorRecoverable", "{1}[Hardware Error]: event severity: recoverable"),
+];
+
 fn the_kernel_monitor_fires_on_its_lines() {
     let agent = with(&["kernel-monitor.json"]).start();
-    let lines = [
-        ("OOMKilling", "Killed process 1012 (heapster) total-vm:327128kB, anon-rss:306328kB, file-rss:11132kB"),
-        ("TaskHung", "INFO: task docker daemon:20744 blocked for more than 120 seconds."),
-        ("UnregisterNetDevice", "unregister_netdevice: waiting for eth0 to become free. Usage count = 3"),
-        ("KernelOops", "BUG: unable to handle kernel NULL pointer dereference at 0000000000000008"),
-        ("Ext4Error", "EXT4-fs error (device sda1): ext4_find_entry:1455: inode #2: comm ls: reading directory"),
-        ("Ext4Warning", "EXT4-fs warning (device sda): ext4_end_bio:343: I/O error 10 writing to inode 14"),
-        ("IOError", "Buffer I/O error on dev sda, logical block 7, lost async page write"),
-        ("MemoryReadError", "CE memory read error on CPU_SrcID#0"),
-        ("CperHardwareErrorCorrected", "{1}[Hardware Error]: event severity: corrected"),
-        ("CperHardwareErrorRecoverable", "{1}[Hardware Error]: event severity: recoverable"),
-    ];
-    for (reason, line) in lines {
+    for (reason, line) in KERNEL_LINES {
         agent.kmsg().write(line);
         fires(&agent, reason, "kernel-monitor");
     }

@@ -211,6 +211,7 @@ fn a_containers_root_is_not_root() {
             ("/v1/clear", r#"{"condition":"TestUnhealthy"}"#),
             ("/v1/inject", r#"{"reason":"TestFault"}"#),
             ("/v1/mute", r#"{"reason":"TestFault","until":"2999-01-01T00:00:00Z","why":"w"}"#),
+            ("/v1/ack", r#"{"reason":"TestFault","why":"w"}"#),
         ] {
             let answer = post(&agent, &wrapper, path, body);
             assert!(

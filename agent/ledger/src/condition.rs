@@ -3,11 +3,12 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_model::{ConditionSpec, ConditionStatus, Name, ProblemKey, view::ConditionView};
+use nodewell_model::{Ack, ConditionSpec, ConditionStatus, Name, ProblemKey, Severity, view::ConditionView};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Limits, Rejection,
+    acks::HeldAck,
     claim::{Claim, Claimant, Problem},
     daemon::Daemon,
     mutes::ConditionMutes,
@@ -53,8 +54,10 @@ pub(crate) struct ConditionState {
     pub(crate) before_start: Option<Transition>,
     /// What of it people muted; set by [`ConditionState::set_mutes`].
     pub(crate) mutes: ConditionMutes,
-    /// How many of the problems are not muted.
-    pub(crate) unmuted: usize,
+    /// Which of the problems people called false positives.
+    pub(crate) acks: BTreeMap<ProblemKey, HeldAck>,
+    /// How many of the problems are neither.
+    pub(crate) turning: usize,
     /// Grows when a reason comes or goes.
     pub(crate) reasons_version: u64,
     /// What was last saved: the transition and the reasons' version.
@@ -73,7 +76,8 @@ impl ConditionState {
             transition: Transition::default(),
             before_start: None,
             mutes: ConditionMutes::default(),
-            unmuted: 0,
+            acks: BTreeMap::new(),
+            turning: 0,
             reasons_version: 0,
             saved: None,
             view: None,
@@ -85,9 +89,52 @@ impl ConditionState {
         let is_other = self.mutes != mutes;
         if is_other {
             self.mutes = mutes;
-            self.unmuted = self.problems.keys().filter(|key| !self.mutes.is_muted(key)).count();
+            self.count_turning();
         }
         is_other
+    }
+
+    /// Whether it is True by the problem `key`.
+    pub(crate) fn turns(&self, key: &ProblemKey) -> bool {
+        !self.mutes.is_muted(key) && !self.acks.contains_key(key)
+    }
+
+    fn count_turning(&mut self) {
+        self.turning = self.problems.keys().filter(|key| self.turns(key)).count();
+    }
+
+    /// Whether anything but `nodewell inject` claims the problem.
+    pub(crate) fn is_real(&self, key: &ProblemKey) -> bool {
+        self.problems.get(key).is_some_and(|problem| !problem.is_test())
+    }
+
+    /// The problem, which is there, is a false positive.
+    pub(crate) fn hold_ack(&mut self, key: &ProblemKey, ack: &Ack) {
+        let Some(severity) = self.problems.get(key).map(Problem::severity) else { return };
+        self.acks.insert(key.clone(), HeldAck { ack: ack.clone(), severity });
+        self.count_turning();
+    }
+
+    /// It is none, or is over.
+    pub(crate) fn remove_ack(&mut self, key: &ProblemKey) -> Option<HeldAck> {
+        let held = self.acks.remove(key)?;
+        self.count_turning();
+        Some(held)
+    }
+
+    /// How bad a false positive is, where that is worse than when it was called one.
+    pub(crate) fn outgrown(&self, key: &ProblemKey) -> Option<Severity> {
+        let held = self.acks.get(key)?;
+        let severity = self.problems.get(key)?.severity();
+        (severity > held.severity).then_some(severity)
+    }
+
+    /// After rows were loaded in any order: returns those that are about no real problem, which are struck out.
+    pub(crate) fn settle_loaded_acks(&mut self) -> Vec<ProblemKey> {
+        let over: Vec<ProblemKey> = self.acks.keys().filter(|key| !self.is_real(key)).cloned().collect();
+        over.iter().for_each(|key| _ = self.acks.remove(key));
+        self.count_turning();
+        over
     }
 
     /// Where a claim on `key` goes: to the problem of its subject, or, past the limits, to the one without.
@@ -158,7 +205,7 @@ impl ConditionState {
             let tally = self.tallies.entry(key.reason.clone()).or_default();
             tally.problems += 1;
             tally.subjects += usize::from(key.subject.is_some());
-            self.unmuted += usize::from(!self.mutes.is_muted(key));
+            self.turning += usize::from(self.turns(key));
         }
         self.problems.entry(key.clone()).or_default()
     }
@@ -168,7 +215,7 @@ impl ConditionState {
         if self.problems.remove(key).is_none() {
             return;
         }
-        self.unmuted -= usize::from(!self.mutes.is_muted(key));
+        self.turning -= usize::from(self.turns(key));
         if let Some(tally) = self.tallies.get_mut(&key.reason) {
             tally.problems -= 1;
             tally.subjects -= usize::from(key.subject.is_some());
@@ -264,12 +311,12 @@ impl ConditionState {
     }
 
     fn derive(&self, daemons: &BTreeMap<Arc<str>, Daemon>) -> Option<ConditionStatus> {
-        if self.unmuted > 0 {
+        if self.turning > 0 {
             return Some(ConditionStatus::True);
         }
         let mut watchers = daemons.values().filter(|daemon| daemon.watches(&self.spec.condition)).peekable();
         if watchers.peek().is_none() {
-            // What is muted is still shown.
+            // What is muted or a false positive is still shown.
             return (!self.problems.is_empty()).then_some(ConditionStatus::False);
         }
         let seen = watchers.all(|daemon| daemon.sees(&self.spec.condition));

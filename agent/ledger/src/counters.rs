@@ -11,6 +11,10 @@ use crate::{Limits, Share};
 pub struct Counters {
     /// `problem_counter`: how many records reported it, for each reason, events and conditions alike.
     pub raised: BTreeMap<Name, u64>,
+    /// How many problems people called false positives, by condition and reason.
+    pub false_positives: BTreeMap<(Name, Name), u64>,
+    /// How often a condition was True by nothing else.
+    pub false_conditions: BTreeMap<Name, u64>,
     /// `problem_gauge`: every reason that has held a condition since it was loaded.
     pub gauges: Vec<Gauge>,
     /// Events that no exporter took in time.

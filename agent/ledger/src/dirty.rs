@@ -14,6 +14,8 @@ pub(crate) struct Dirty {
     pub(crate) totals: BTreeSet<Name>,
     pub(crate) departed: bool,
     pub(crate) mutes: BTreeSet<MuteKey>,
+    pub(crate) acks: BTreeSet<ProblemKey>,
+    pub(crate) false_positives: bool,
     /// Rows in the store that are not understood or not wanted.
     pub(crate) unwanted: BTreeSet<(Table, String)>,
     /// Grows with every mark: it distinguishes a report of something that lasts from a mere heartbeat.
@@ -48,6 +50,16 @@ impl Dirty {
     pub(crate) fn mute(&mut self, key: &MuteKey) {
         self.marks += 1;
         self.mutes.insert(key.clone());
+    }
+
+    pub(crate) fn ack(&mut self, problem: &ProblemKey) {
+        self.marks += 1;
+        self.acks.insert(problem.clone());
+    }
+
+    pub(crate) fn false_positives(&mut self) {
+        self.marks += 1;
+        self.false_positives = true;
     }
 
     pub(crate) fn unwanted(&mut self, table: Table, key: String) {

@@ -1,11 +1,13 @@
 //! The ledger itself: what is reported to it, and what can be read of it.
 
+mod ack;
 mod ends;
 mod mute;
 mod reload;
 mod report;
 mod watch;
 
+pub(crate) use ack::acked;
 pub(crate) use mute::muted;
 
 use std::{
@@ -14,6 +16,7 @@ use std::{
     time::Duration,
 };
 
+use jiff::Timestamp;
 use nodewell_faults::message;
 use nodewell_model::{
     BootId, ConditionSpec, EventRecord, Finding, FindingKind, Name, ProblemKey,
@@ -23,6 +26,7 @@ use nodewell_model::{
 
 use crate::{
     Limits, Now,
+    acks::FalsePositives,
     claim::{Claim, Claimant, Lasting},
     condition::{Cause, ConditionState},
     counters::{Counters, Gauge, Namer, Totals},
@@ -84,6 +88,16 @@ pub enum Rejection {
     TooManyMutes(usize),
     #[error("{0} is muted by the configuration ({1}); change it there and reload nodewell")]
     MutedByConfiguration(String, String),
+    #[error(
+        "there is no active problem {0}, and only one that is there is called a false positive; see `nodewell status`"
+    )]
+    NoSuchProblem(String),
+    #[error("{0} is a test, which ends by itself and is no false positive")]
+    OnlyTests(String),
+    #[error("{0} is called a false positive already; `nodewell ack` lists by whom and why")]
+    AckedAlready(String),
+    #[error("no active problem {0} is called a false positive; `nodewell ack` lists which are")]
+    NotAcked(String),
 }
 
 /// Why a batch of reports was not taken, and what in it stands in the way.
@@ -139,6 +153,7 @@ pub struct Ledger {
     /// Daemons that reported a clean stop, with the ids of their last reports: one of these may still come again.
     pub(crate) departed: VecDeque<(Arc<str>, Ids)>,
     pub(crate) mutes: Mutes,
+    pub(crate) false_positives: FalsePositives,
     pub(crate) dirty: Dirty,
     /// Of the counters, what was last taken for the store.
     pub(crate) saved_run: Option<(u64, u64)>,
@@ -164,6 +179,7 @@ impl Ledger {
             account: 0,
             departed: VecDeque::new(),
             mutes: Mutes::default(),
+            false_positives: FalsePositives::default(),
             dirty: Dirty::default(),
             saved_run: None,
         }
@@ -233,11 +249,19 @@ impl Ledger {
         let claim = Claim::new(finding, lasting, now);
         let since = claim.since;
         let (before, after) = state.claim(&key, &claimant, claim);
-        state.refresh(&self.daemons, Cause::Record(since));
+        self.review_ack(&key, now);
+        self.refresh_by_record(&key.condition, since);
         self.dirty.claim(&key, &claimant);
         self.timers.reset(Due::Claim(key, claimant), before, after);
         self.changed();
         start
+    }
+
+    /// Derives the status of `condition` after a record of `time`.
+    pub(crate) fn refresh_by_record(&mut self, condition: &Name, time: Timestamp) {
+        if let Some(state) = self.states.get_mut(condition) {
+            state.refresh(&self.daemons, Cause::Record(time));
+        }
     }
 
     fn problems(&self) -> usize {
@@ -327,6 +351,8 @@ impl Ledger {
         });
         Counters {
             raised: self.totals.by_reason.clone(),
+            false_positives: self.false_positives.problems.clone(),
+            false_conditions: self.false_positives.conditions.clone(),
             gauges: gauges.collect(),
             events_dropped: self.events.dropped,
         }

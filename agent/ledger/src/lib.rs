@@ -16,6 +16,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod acks;
 mod claim;
 mod condition;
 mod counters;

@@ -156,10 +156,10 @@ impl ConditionMutes {
 
     /// The one that mutes `key` for longest.
     pub(crate) fn of_problem(&self, key: &ProblemKey) -> Option<&Mute> {
-        self.0.iter().filter(|mute| mute.key.mutes(key)).max_by_key(|mute| mute.until)
+        self.0.iter().filter(|mute| mute.key.covers(key)).max_by_key(|mute| mute.until)
     }
 
     pub(crate) fn is_muted(&self, key: &ProblemKey) -> bool {
-        self.0.iter().any(|mute| mute.key.mutes(key))
+        self.0.iter().any(|mute| mute.key.covers(key))
     }
 }

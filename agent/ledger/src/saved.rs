@@ -20,6 +20,9 @@ const RUN: &str = "run";
 const DEPARTED: &str = "departed";
 /// Before the key of a mute, of which each has its row.
 const MUTE: &str = "mute ";
+/// Before the key of a problem that people called a false positive.
+const ACK: &str = "ack ";
+const FALSE_POSITIVES: &str = "false-positives";
 
 /// The key of a claim's row.
 type ClaimKey = (Name, Name, Option<String>, Arc<str>, bool);
@@ -59,6 +62,11 @@ impl Ledger {
             rows.push(Row { table: Table::Ledger, key: DEPARTED.to_owned(), value });
         }
         rows.extend(dirty.mutes.iter().map(|key| self.mute_row(key)));
+        rows.extend(dirty.acks.iter().map(|problem| self.ack_row(problem)));
+        if dirty.false_positives {
+            let value = json(&self.false_positives);
+            rows.push(Row { table: Table::Ledger, key: FALSE_POSITIVES.to_owned(), value });
+        }
         self.dirty.marks = dirty.marks;
         self.condition_rows(&mut rows);
         self.run_row(&mut rows);
@@ -80,6 +88,10 @@ impl Ledger {
         self.totals.by_reason.keys().for_each(|name| self.dirty.total(name));
         self.dirty.departed();
         self.mutes.saved().for_each(|mute| self.dirty.mute(&mute.key));
+        self.states.values().flat_map(|state| state.acks.keys()).for_each(|problem| self.dirty.ack(problem));
+        if !self.false_positives.is_empty() {
+            self.dirty.false_positives();
+        }
         self.states.values_mut().for_each(|state| state.saved = None);
         self.saved_run = None;
         self.take_rows()
@@ -106,6 +118,12 @@ impl Ledger {
     fn mute_row(&self, key: &MuteKey) -> Row {
         let saved = self.mutes.saved().find(|mute| mute.key == *key);
         Row { table: Table::Ledger, key: mute_row_key(key), value: saved.and_then(json) }
+    }
+
+    fn ack_row(&self, problem: &ProblemKey) -> Row {
+        let held = self.states.get(&problem.condition).and_then(|state| state.acks.get(problem));
+        let key = format!("{ACK}{}", json(problem).unwrap_or_default());
+        Row { table: Table::Ledger, key, value: held.and_then(json) }
     }
 
     /// There are few conditions: each is compared with what was taken of it.

@@ -1,5 +1,6 @@
 //! What the ledger promises, by example, and held against an oracle that knows the whole history.
 
+mod acks;
 mod conditions;
 mod daemons;
 mod ends;

@@ -19,8 +19,8 @@ use crate::{
 /// Bytes of a condition's message reserved for naming the other subjects.
 const OTHERS_LIMIT_BYTES: usize = 320;
 
-/// The same for how many are muted.
-const MUTED_LIMIT_BYTES: usize = 32;
+/// The same for how many are muted, and how many are false positives.
+const QUIET_LIMIT_BYTES: usize = 64;
 
 type Daemons = BTreeMap<Arc<str>, Daemon>;
 
@@ -28,14 +28,15 @@ type Daemons = BTreeMap<Arc<str>, Daemon>;
 pub(crate) fn condition(state: &ConditionState, daemons: &Daemons) -> Option<ConditionView> {
     let status = state.transition.status?;
     let problems = problems(state, daemons);
-    let muted = problems.iter().filter(|problem| problem.muted_until.is_some()).count();
-    let (holding, _) = problems.split_at(problems.len() - muted);
+    let holding = problems.iter().take_while(|problem| problem.turns_condition()).count();
+    let (holding, quiet) = problems.split_at(holding);
+    let quiet = Quiet::of(quiet);
     let (reason, message) = match status {
         ConditionStatus::True => {
-            holding.split_first().map(|(worst, others)| (worst.reason.clone(), held(worst, others, muted)))
+            holding.split_first().map(|(worst, others)| (worst.reason.clone(), held(worst, others, quiet)))
         }
         ConditionStatus::Unknown => unseen(state, daemons),
-        ConditionStatus::False => only_muted(state, muted),
+        ConditionStatus::False => only_muted(state, quiet).or_else(|| only_false_positives(state, quiet)),
     }
     .unwrap_or_else(|| (state.spec.healthy_reason.clone(), state.spec.healthy_message.clone()));
     let message = line(&message, MESSAGE_LIMIT_BYTES);
@@ -43,15 +44,41 @@ pub(crate) fn condition(state: &ConditionState, daemons: &Daemons) -> Option<Con
     Some(ConditionView { condition: state.spec.condition.clone(), status, reason, message, transition, problems })
 }
 
-/// What is not muted first, then the worst, then the oldest, then by name.
+/// Problems that turn no condition.
+#[derive(Debug, Clone, Copy)]
+struct Quiet {
+    muted: usize,
+    /// And not muted, too.
+    false_positives: usize,
+}
+
+impl Quiet {
+    fn of(problems: &[ProblemView]) -> Self {
+        let muted = problems.iter().filter(|problem| problem.muted_until.is_some()).count();
+        Self { muted, false_positives: problems.len() - muted }
+    }
+
+    /// What follows a message on other problems.
+    fn suffix(self) -> String {
+        let muted = if self.muted == 0 { String::new() } else { format!("; {} muted", self.muted) };
+        match self.false_positives {
+            0 => muted,
+            1 => format!("{muted}; 1 false positive"),
+            many => format!("{muted}; {many} false positives"),
+        }
+    }
+}
+
+/// What turns the condition first, then the worst, then the oldest, then by name.
 fn problems(state: &ConditionState, daemons: &Daemons) -> Vec<ProblemView> {
     let mut held: Vec<_> = state.problems.iter().collect();
     held.sort_by_cached_key(|(key, problem)| {
-        (state.mutes.is_muted(key), std::cmp::Reverse(problem.severity()), problem.since())
+        (!state.turns(key), std::cmp::Reverse(problem.severity()), problem.since())
     });
     let view = |(key, held)| {
         let muted_until = state.mutes.of_problem(key).map(|mute| mute.until);
-        Some(ProblemView { muted_until, ..problem(key, held, daemons)? })
+        let false_positive = state.acks.get(key).map(|held| held.ack.clone());
+        Some(ProblemView { muted_until, false_positive, ..problem(key, held, daemons)? })
     };
     held.into_iter().filter_map(view).collect()
 }
@@ -74,6 +101,7 @@ fn problem(key: &ProblemKey, problem: &Problem, daemons: &Daemons) -> Option<Pro
         unconfirmed_since: unconfirmed(key, problem, daemons),
         test: problem.is_test(),
         muted_until: None,
+        false_positive: None,
     })
 }
 
@@ -88,19 +116,30 @@ fn unconfirmed(key: &ProblemKey, problem: &Problem, daemons: &Daemons) -> Option
     silence.collect::<Option<Vec<_>>>()?.into_iter().max()
 }
 
-/// What holds it, and how many more would if they were not muted.
-fn held(worst: &ProblemView, others: &[ProblemView], muted: usize) -> String {
-    let text = condition_message(worst, others);
-    if muted == 0 { text } else { format!("{}; {muted} muted", cut(&text, MESSAGE_LIMIT_BYTES - MUTED_LIMIT_BYTES)) }
+/// What holds it, and how many more would if they were not muted or false positives.
+fn held(worst: &ProblemView, others: &[ProblemView], quiet: Quiet) -> String {
+    let (text, suffix) = (condition_message(worst, others), quiet.suffix());
+    if suffix.is_empty() { text } else { format!("{}{suffix}", cut(&text, MESSAGE_LIMIT_BYTES - QUIET_LIMIT_BYTES)) }
 }
 
 /// Of a condition that only muted problems would hold: what the longest of these mutes is about.
-fn only_muted(state: &ConditionState, muted: usize) -> Option<(Name, String)> {
+fn only_muted(state: &ConditionState, quiet: Quiet) -> Option<(Name, String)> {
     let mutes = state.problems.keys().filter_map(|key| state.mutes.of_problem(key));
     let last = mutes.max_by_key(|mute| mute.until)?;
     let text = crate::ledger::muted("ProblemsMuted", last);
-    let others = if muted > 1 { format!("{muted} problems are muted; ") } else { String::new() };
-    Some((Name::fixed("ProblemsMuted"), format!("{others}{text}")))
+    let others = if quiet.muted > 1 { format!("{} problems are muted; ", quiet.muted) } else { String::new() };
+    let suffix = Quiet { muted: 0, ..quiet }.suffix();
+    let text = cut(&text, MESSAGE_LIMIT_BYTES - QUIET_LIMIT_BYTES - others.len());
+    Some((Name::fixed("ProblemsMuted"), format!("{others}{text}{suffix}")))
+}
+
+/// The same of one that only false positives would hold: what a person said last.
+fn only_false_positives(state: &ConditionState, quiet: Quiet) -> Option<(Name, String)> {
+    let (problem, last) = state.acks.iter().max_by_key(|(_, held)| held.ack.at)?;
+    let text = crate::ledger::acked(problem, &last.ack);
+    let many = quiet.false_positives;
+    let others = if many > 1 { format!("{many} problems are false positives; ") } else { String::new() };
+    Some((Name::fixed("FalsePositives"), format!("{others}{text}")))
 }
 
 /// The worst problem's message, and which other subjects have problems.

@@ -5,6 +5,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod ack;
 pub mod api;
 pub mod condition;
 pub mod event;
@@ -23,6 +24,7 @@ pub mod status;
 pub mod text;
 pub mod view;
 
+pub use ack::Ack;
 pub use condition::ConditionSpec;
 pub use event::EventRecord;
 pub use finding::{Action, Finding, FindingKind, RequiredProof};

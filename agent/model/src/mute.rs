@@ -9,7 +9,7 @@ use crate::{Name, ProblemKey};
 /// The longest word of why a problem is muted, and of who did it, in bytes.
 pub const WHY_LIMIT_BYTES: usize = 256;
 
-/// Which problems are muted.
+/// Which problems are muted, or called false positives.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MuteKey {
     pub reason: Name,
@@ -28,9 +28,9 @@ impl MuteKey {
         self.condition.as_ref().is_none_or(|only| only == condition)
     }
 
-    /// Whether it mutes the problem `key`.
+    /// Whether it is about the problem `key`.
     #[must_use]
-    pub fn mutes(&self, key: &ProblemKey) -> bool {
+    pub fn covers(&self, key: &ProblemKey) -> bool {
         let is_subject = self.subject.is_none() || self.subject == key.subject;
         self.reason == key.reason && is_subject && self.concerns(&key.condition)
     }
@@ -88,10 +88,11 @@ pub struct MuteRequest {
     pub by: Option<String>,
 }
 
-/// `POST /v1/unmute`: the mute with exactly this reason, condition and subject ends.
+/// `POST /v1/unmute`: the mute with exactly this reason, condition and subject ends; `POST /v1/unack`: these active
+/// problems are no false positives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct UnmuteRequest {
+pub struct TakeBackRequest {
     pub reason: Name,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<Name>,
@@ -102,17 +103,17 @@ pub struct UnmuteRequest {
     pub by: Option<String>,
 }
 
-/// The answer to both.
+/// The answer to `POST /v1/mute`, `/v1/unmute`, `/v1/ack` and `/v1/unack`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MutedView {
-    /// How many active problems it mutes; after `unmute` how many turn their condition again.
+pub struct AffectedView {
+    /// How many active problems it is about; after `unmute` and `unack` how many turn their condition again.
     pub problems: usize,
     /// Whether it survives a crash of the agent.
     pub durable: bool,
 }
 
-impl From<UnmuteRequest> for MuteKey {
-    fn from(UnmuteRequest { reason, condition, subject, .. }: UnmuteRequest) -> Self {
+impl From<TakeBackRequest> for MuteKey {
+    fn from(TakeBackRequest { reason, condition, subject, .. }: TakeBackRequest) -> Self {
         Self { reason, condition, subject }
     }
 }
@@ -134,13 +135,13 @@ mod tests {
             condition: condition.map(name),
             subject: subject.map(str::to_owned),
         };
-        assert!(key(None, None).mutes(&problem));
-        assert!(key(Some("DiskUnhealthy"), Some("sda")).mutes(&problem));
-        assert!(!key(Some("KernelUnhealthy"), None).mutes(&problem));
-        assert!(!key(None, Some("sdb")).mutes(&problem));
-        assert!(!MuteKey { reason: name("XfsError"), ..key(None, None) }.mutes(&problem));
+        assert!(key(None, None).covers(&problem));
+        assert!(key(Some("DiskUnhealthy"), Some("sda")).covers(&problem));
+        assert!(!key(Some("KernelUnhealthy"), None).covers(&problem));
+        assert!(!key(None, Some("sdb")).covers(&problem));
+        assert!(!MuteKey { reason: name("XfsError"), ..key(None, None) }.covers(&problem));
         let folded = ProblemKey { subject: None, ..problem };
-        assert!(!key(None, Some("sda")).mutes(&folded) && key(None, None).mutes(&folded));
+        assert!(!key(None, Some("sda")).covers(&folded) && key(None, None).covers(&folded));
         assert_eq!(key(Some("DiskUnhealthy"), Some("sda")).to_string(), "IOError on sda of DiskUnhealthy");
     }
 }

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{ConditionStatus, Mute, Name, Severity};
+use crate::{Ack, ConditionStatus, Mute, Name, Severity};
 
 /// The whole account of one node: what `nodewell status --json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -85,7 +85,7 @@ pub struct ConditionView {
     pub message: String,
     /// When the status last changed, by record time: what a report of the condition calls `transition`, too.
     pub transition: Timestamp,
-    /// Active problems, what is not muted first, then the worst, then the oldest.
+    /// Active problems, what turns it first, then the worst, then the oldest.
     #[serde(default)]
     pub problems: Vec<ProblemView>,
 }
@@ -116,6 +116,17 @@ pub struct ProblemView {
     /// It does not turn its condition before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub muted_until: Option<Timestamp>,
+    /// A person called it a false positive: it does not turn its condition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub false_positive: Option<Ack>,
+}
+
+impl ProblemView {
+    /// Whether its condition is True by it: it is neither muted nor a false positive.
+    #[must_use]
+    pub fn turns_condition(&self) -> bool {
+        self.muted_until.is_none() && self.false_positive.is_none()
+    }
 }
 
 /// One monitor or external problem daemon.

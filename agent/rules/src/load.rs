@@ -139,6 +139,20 @@ pub fn load_text(path: &Path, text: &str) -> Loaded {
     join::join(vec![read_text(&file, text)], &Known::default())
 }
 
+/// `rules` and these files, by their names' extensions, as if they lay in `monitors.d`; they need not be on a disk.
+pub(crate) fn load_with<'a>(rules: &RulesFrom, files: impl IntoIterator<Item = (&'a Path, &'a str)>) -> Loaded {
+    let mut diagnostics = Vec::new();
+    let mut drafts = read_all(base_files(rules, &mut diagnostics), Prose::SkimShipped, &mut Fingerprint::default());
+    drafts.extend(files.into_iter().map(|(path, text)| {
+        let format = Format::of(path).unwrap_or(Format::Native);
+        read_text(&RuleFile::on_disk(path, format), text)
+    }));
+    drafts.sort_by_key(|draft| draft.npd);
+    let mut loaded = join::join(drafts, &Known::default());
+    loaded.diagnostics.splice(0..0, diagnostics);
+    loaded
+}
+
 fn base_files(rules: &RulesFrom, diagnostics: &mut Vec<Diagnostic>) -> Vec<RuleFile> {
     match rules {
         RulesFrom::BuiltIn => shipped::FILES.iter().map(RuleFile::built_in).collect(),

@@ -6,6 +6,7 @@
 mod conditions;
 mod custom;
 pub mod golayout;
+pub mod import;
 mod json;
 mod names;
 mod plugin;

@@ -69,6 +69,10 @@ fn named(set: &RuleSet) -> Vec<Named> {
         flag("mute", "condition", &conditions),
         of("unmute", "reason", &reasons),
         flag("unmute", "condition", &conditions),
+        of("ack", "reason", &reasons),
+        flag("ack", "condition", &conditions),
+        of("unack", "reason", &reasons),
+        flag("unack", "condition", &conditions),
         flag("events", "reason", &reasons),
         flag("events", "condition", &conditions),
     ]

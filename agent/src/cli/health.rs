@@ -80,7 +80,7 @@ impl Account {
     }
 }
 
-/// What is muted is no health.
+/// What is muted or a false positive is no health.
 pub(super) fn is_well(condition: &ConditionView) -> bool {
     condition.status == ConditionStatus::False && condition.problems.is_empty()
 }

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use nodewell_client::Client;
 use nodewell_model::{
     Mute, MuteKey, Name,
-    mute::{MuteRequest, MutedView, UnmuteRequest},
+    mute::{AffectedView, MuteRequest, TakeBackRequest},
     view::NodeView,
 };
 
@@ -75,7 +75,7 @@ impl MuteCommand {
         };
         let key = MuteKey { reason: reason.clone(), condition: condition.clone(), subject: subject.clone() };
         let request = MuteRequest { reason, condition, subject, until, why, by: person() };
-        let answer: MutedView = client.post("/v1/mute", &request).await?;
+        let answer: AffectedView = client.post("/v1/mute", &request).await?;
         match output.document() {
             Some(form) => out.document(form, &answer),
             None => Ok(out.line(&muted(&key, until, answer))?),
@@ -86,8 +86,8 @@ impl MuteCommand {
 impl Unmute {
     pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
         let Self { reason, subject, condition, output } = self;
-        let request = UnmuteRequest { reason, condition, subject, by: person() };
-        let answer: MutedView = client.post("/v1/unmute", &request).await?;
+        let request = TakeBackRequest { reason, condition, subject, by: person() };
+        let answer: AffectedView = client.post("/v1/unmute", &request).await?;
         match output.document() {
             Some(form) => out.document(form, &answer),
             None => Ok(out.line(&unmuted(&MuteKey::from(request), answer))?),
@@ -96,7 +96,7 @@ impl Unmute {
 }
 
 /// Who is behind sudo.
-fn person() -> Option<String> {
+pub(super) fn person() -> Option<String> {
     env::var("SUDO_USER").ok().filter(|user| !user.is_empty())
 }
 
@@ -116,7 +116,7 @@ fn entry(Mute { key, until, why, by, .. }: &Mute) -> String {
     format!("{}  until {until}  by {by}: {why}", key.whole())
 }
 
-fn muted(key: &MuteKey, until: Timestamp, answer: MutedView) -> String {
+fn muted(key: &MuteKey, until: Timestamp, answer: AffectedView) -> String {
     let text = match answer.problems {
         0 => format!("muted {key} until {until}: there is no such problem now, and one that comes turns no condition"),
         1 => format!("muted {key} until {until}: 1 problem"),
@@ -125,7 +125,7 @@ fn muted(key: &MuteKey, until: Timestamp, answer: MutedView) -> String {
     format!("{text}{}", unsaved(answer))
 }
 
-fn unmuted(key: &MuteKey, answer: MutedView) -> String {
+fn unmuted(key: &MuteKey, answer: AffectedView) -> String {
     let text = match answer.problems {
         0 => format!("the mute of {key} is taken back; no problem turns its condition by that"),
         1 => format!("the mute of {key} is taken back: 1 problem counts again"),
@@ -134,7 +134,7 @@ fn unmuted(key: &MuteKey, answer: MutedView) -> String {
     format!("{text}{}", unsaved(answer))
 }
 
-fn unsaved(answer: MutedView) -> &'static str {
+pub(super) fn unsaved(answer: AffectedView) -> &'static str {
     if answer.durable { "" } else { " (not saved: a restart of the agent may forget it)" }
 }
 
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn what_was_done_is_said_with_its_number_of_problems() {
         let at: Timestamp = "2026-12-01T08:00:00Z".parse().unwrap();
-        let answer = |problems, durable| MutedView { problems, durable };
+        let answer = |problems, durable| AffectedView { problems, durable };
         assert_eq!(muted(&key(), at, answer(1, true)), "muted IOError on sdc until 2026-12-01T08:00:00Z: 1 problem");
         assert!(muted(&key(), at, answer(0, true)).ends_with("one that comes turns no condition"));
         assert!(muted(&key(), at, answer(2, false)).contains("2 problems (not saved"));

@@ -138,7 +138,7 @@ fn condition_entry(condition: &ConditionView) -> Entry {
         ConditionStatus::Unknown => Priority::Warning,
         ConditionStatus::False => Priority::Notice,
     };
-    // Where only muted problems are left it is about none of them.
+    // Where only muted problems and false positives are left it is about none of them.
     let worst = condition.problems.first().filter(|_| condition.status != ConditionStatus::False);
     let text = format!("{} is {}: {}: {}", condition.condition, condition.status, condition.reason, condition.message);
     entry(priority, CONDITION_ID, &text)

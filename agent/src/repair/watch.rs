@@ -64,14 +64,15 @@ impl Watch {
     }
 }
 
-/// Only problems that a trusted source reports now: no test, nothing muted, and nothing whose claimant fell silent.
+/// Only problems that a trusted source reports now and that turn their condition: no test, and nothing whose claimant
+/// fell silent.
 fn concerns(unit: &UnitRepair, problem: &ConditionProblem) -> bool {
     let found = &problem.problem;
     let mut sources = found.source.split(", ");
     problem.condition == unit.condition
         && (unit.reasons.is_empty() || unit.reasons.contains(&found.reason))
         && !found.test
-        && found.muted_until.is_none()
+        && found.turns_condition()
         && found.unconfirmed_since.is_none()
         && sources.any(|source| unit.sources.iter().any(|trusted| trusted == source))
 }
@@ -130,6 +131,9 @@ mod tests {
         assert!(!concerns(&unit(), &problem(&[("condition", json!("KubeletUnhealthy"))])));
         assert!(!concerns(&unit(), &problem(&[("test", json!(true))])));
         assert!(!concerns(&unit(), &problem(&[("unconfirmed_since", json!("2026-01-01T00:00:00Z"))])));
+        assert!(!concerns(&unit(), &problem(&[("muted_until", json!("2026-01-01T00:00:00Z"))])));
+        let ack = json!({"at": "2026-01-01T00:00:00Z", "by": "root", "why": "it was stopped"});
+        assert!(!concerns(&unit(), &problem(&[("false_positive", ack)])));
         for stranger in ["services", "services@evil.service", "journal-monitor"] {
             assert!(!concerns(&unit(), &problem(&[("source", json!(stranger))])), "{stranger}");
         }

@@ -77,7 +77,7 @@ pub fn summary(view: &NodeView) -> String {
 fn problems(view: &NodeView) -> String {
     let broken: Vec<_> = with_status(view, ConditionStatus::True).collect();
     let of_all = broken.iter().flat_map(|condition| &condition.problems);
-    let problems = of_all.filter(|problem| problem.muted_until.is_none()).count();
+    let problems = of_all.filter(|problem| problem.turns_condition()).count();
     let named = |condition: &&ConditionView| format!("{} ({})", condition.condition, condition.reason);
     match problems {
         0 => "no problem".to_owned(),

@@ -94,9 +94,9 @@ impl Gate {
         self.act(peer, "injecting a problem", |rights| rights.is_unbounded())
     }
 
-    /// Whether `peer` may mute problems, and for whom it does.
-    pub(super) fn may_mute<'p>(&self, peer: &'p Peer) -> Result<&'p str, Rejection> {
-        self.act(peer, "muting a problem", |rights| rights.is_unbounded())?;
+    /// Whether `peer` may do `what` to problems, and for whom it does: muting them, calling them false positives.
+    pub(super) fn may_silence<'p>(&self, peer: &'p Peer, what: &str) -> Result<&'p str, Rejection> {
+        self.act(peer, what, |rights| rights.is_unbounded())?;
         Ok(peer.identity().principal())
     }
 

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use nodewell_ledger::Rejection as LedgerRejection;
 use nodewell_model::{
     Mute, MuteKey,
-    mute::{MuteRequest, MutedView, UnmuteRequest, WHY_LIMIT_BYTES},
+    mute::{AffectedView, MuteRequest, TakeBackRequest, WHY_LIMIT_BYTES},
     text::{self, SUBJECT_LIMIT_BYTES},
 };
 
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     runtime::clock,
-    shared_state::{Command, Muted},
+    shared_state::{Affected, Command},
 };
 
 /// What is muted for longer is not known of any more, but forgotten.
@@ -29,9 +29,7 @@ const LISTED: usize = 10;
 
 /// Mutes for `principal`, who may do so.
 pub(super) async fn mute(api: &Api, request: MuteRequest, principal: &str) -> Result<Answer, Rejection> {
-    if api.shared_state.store().is_full() {
-        return Err(Rejection::new(StatusCode::SERVICE_UNAVAILABLE, "too much waits to be saved; try again later"));
-    }
+    has_room(api)?;
     let MuteRequest { reason, condition, subject, until, why, by } = request;
     if let Some(condition) = &condition {
         known_condition(api, condition)?;
@@ -42,20 +40,20 @@ pub(super) async fn mute(api: &Api, request: MuteRequest, principal: &str) -> Re
     in_time(until, clock::now().wall)?;
     let mute = Mute { key: MuteKey { reason, condition, subject }, until, why, by, configured: false };
     match api.shared_state.ask(|done| Command::Mute { mute, done }).await {
-        Some(Ok(muted)) => Ok(done(api, muted).await),
+        Some(Ok(affected)) => Ok(done(api, affected).await),
         Some(Err(refused)) => Err(not_done(&refused)),
         None => Err(stuck()),
     }
 }
 
 /// Takes a mute back for `principal`, who may do so.
-pub(super) async fn unmute(api: &Api, request: UnmuteRequest, principal: &str) -> Result<Answer, Rejection> {
+pub(super) async fn unmute(api: &Api, request: TakeBackRequest, principal: &str) -> Result<Answer, Rejection> {
     let by = person(request.by.clone(), principal)?;
     let mut key = MuteKey::from(request);
     key.subject = key.subject.map(known_subject).transpose()?;
     let what = key.whole();
     match api.shared_state.ask(|done| Command::Unmute { key, by, done }).await {
-        Some(Ok(Some(muted))) => Ok(done(api, muted).await),
+        Some(Ok(Some(affected))) => Ok(done(api, affected).await),
         Some(Ok(None)) => {
             let there = listed(&api.shared_state.view().mutes);
             Err(Rejection::new(StatusCode::NOT_FOUND, format!("{what} is not muted; {there}")))
@@ -65,14 +63,22 @@ pub(super) async fn unmute(api: &Api, request: UnmuteRequest, principal: &str) -
     }
 }
 
+/// What a person says is not to be lost.
+pub(super) fn has_room(api: &Api) -> Result<(), Rejection> {
+    if api.shared_state.store().is_full() {
+        return Err(Rejection::new(StatusCode::SERVICE_UNAVAILABLE, "too much waits to be saved; try again later"));
+    }
+    Ok(())
+}
+
 /// The person behind `principal`, if it says so.
-fn person(by: Option<String>, principal: &str) -> Result<String, Rejection> {
+pub(super) fn person(by: Option<String>, principal: &str) -> Result<String, Rejection> {
     let by = by.map(|by| word("by", &by, WHY_LIMIT_BYTES)).transpose()?.filter(|by| by != principal);
     Ok(by.map_or_else(|| principal.to_owned(), |by| format!("{by} ({principal})")))
 }
 
 /// One line, which is shown as it stands.
-fn word(field: &str, given: &str, limit_bytes: usize) -> Result<String, Rejection> {
+pub(super) fn word(field: &str, given: &str, limit_bytes: usize) -> Result<String, Rejection> {
     let line = text::line(given, limit_bytes);
     if line.trim().is_empty() || given.len() > limit_bytes {
         let error = format!("field `{field}` takes a text of 1 to {limit_bytes} bytes");
@@ -82,7 +88,7 @@ fn word(field: &str, given: &str, limit_bytes: usize) -> Result<String, Rejectio
 }
 
 /// As problems have it: another one would mute nothing.
-fn known_subject(given: String) -> Result<String, Rejection> {
+pub(super) fn known_subject(given: String) -> Result<String, Rejection> {
     if word("subject", &given, SUBJECT_LIMIT_BYTES)? == given {
         return Ok(given);
     }
@@ -111,17 +117,17 @@ fn in_time(until: Timestamp, now: Timestamp) -> Result<(), Rejection> {
     Err(Rejection::new(StatusCode::BAD_REQUEST, error))
 }
 
-async fn done(api: &Api, Muted { problems, ticket }: Muted) -> Answer {
+pub(super) async fn done(api: &Api, Affected { problems, ticket }: Affected) -> Answer {
     let durable = api.shared_state.store().is_durable(ticket).await;
     let code = if durable { StatusCode::OK } else { StatusCode::ACCEPTED };
-    json(code, &MutedView { problems, durable })
+    json(code, &AffectedView { problems, durable })
 }
 
 fn not_done(refused: &LedgerRejection) -> Rejection {
     Rejection::new(StatusCode::CONFLICT, refused.to_string())
 }
 
-fn stuck() -> Rejection {
+pub(super) fn stuck() -> Rejection {
     Rejection::new(StatusCode::SERVICE_UNAVAILABLE, "the ledger does not answer; the agent is stopping or stuck")
 }
 

@@ -44,7 +44,7 @@ fn condition(view: &ConditionView) -> Condition {
     }
 }
 
-/// Where only muted problems are left the condition is about none of them.
+/// Where only muted problems and false positives are left the condition is about none of them.
 fn worst(view: &ConditionView) -> Option<&ProblemView> {
     view.problems.first().filter(|_| view.status != ConditionStatus::False)
 }

@@ -6,7 +6,7 @@ use hyper::{Method, Request, StatusCode, body::Body};
 use nodewell_model::api::ClearRequest;
 
 use super::{
-    Api, SocketLimits, act,
+    Api, SocketLimits, ack, act,
     answer::{Answer, Rejection, json},
     body, mute,
     peer::Peer,
@@ -30,6 +30,8 @@ enum Endpoint {
     Inject,
     Mute,
     Unmute,
+    Ack,
+    Unack,
     Report,
 }
 
@@ -39,7 +41,7 @@ struct Route {
     endpoint: Endpoint,
 }
 
-const ROUTES: [Route; 14] = [
+const ROUTES: [Route; 16] = [
     Route { path: "/v1/version", method: "GET", endpoint: Endpoint::Version },
     Route { path: "/v1/status", method: "GET", endpoint: Endpoint::Status },
     Route { path: "/v1/status", method: "POST", endpoint: Endpoint::Report },
@@ -54,7 +56,13 @@ const ROUTES: [Route; 14] = [
     Route { path: "/v1/inject", method: "POST", endpoint: Endpoint::Inject },
     Route { path: "/v1/mute", method: "POST", endpoint: Endpoint::Mute },
     Route { path: "/v1/unmute", method: "POST", endpoint: Endpoint::Unmute },
+    Route { path: "/v1/ack", method: "POST", endpoint: Endpoint::Ack },
+    Route { path: "/v1/unack", method: "POST", endpoint: Endpoint::Unack },
 ];
+
+/// What a peer would do that may not.
+const MUTING: &str = "muting a problem";
+const ACKING: &str = "calling a problem a false positive";
 
 /// Answers one request of `peer`.
 pub(super) async fn answer<B>(api: &Api, limits: &SocketLimits, peer: &Peer, request: Request<B>) -> Answer
@@ -106,12 +114,20 @@ where
             act::inject(api, &body::read(request, limits).await?)?
         }
         Endpoint::Mute => {
-            let principal = api.gate.may_mute(peer)?;
+            let principal = api.gate.may_silence(peer, MUTING)?;
             mute::mute(api, body::read(request, limits).await?, principal).await?
         }
         Endpoint::Unmute => {
-            let principal = api.gate.may_mute(peer)?;
+            let principal = api.gate.may_silence(peer, MUTING)?;
             mute::unmute(api, body::read(request, limits).await?, principal).await?
+        }
+        Endpoint::Ack => {
+            let principal = api.gate.may_silence(peer, ACKING)?;
+            ack::ack(api, body::read(request, limits).await?, principal).await?
+        }
+        Endpoint::Unack => {
+            let principal = api.gate.may_silence(peer, ACKING)?;
+            ack::unack(api, body::read(request, limits).await?, principal).await?
         }
         Endpoint::Report => report::report(api, limits, peer, request).await?,
     })

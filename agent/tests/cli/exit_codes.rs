@@ -116,6 +116,8 @@ fn every_command_that_finds_something_out_has_all_forms() {
         "reclaim",
         "mute",
         "unmute",
+        "ack",
+        "unack",
         "inventory",
     ] {
         let help = help(command);

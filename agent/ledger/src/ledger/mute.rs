@@ -40,7 +40,7 @@ impl Ledger {
         self.look_at_mutes(now);
         self.apply_mutes(now);
         self.changed();
-        Ok(self.count_where(|problem, _| key.mutes(problem)))
+        Ok(self.count_where(|problem, _| key.covers(problem)))
     }
 
     /// Takes a person's mute back; returns how many active problems turn their condition again by that, `None` if there
@@ -55,7 +55,7 @@ impl Ledger {
         self.look_at_mutes(now);
         self.apply_mutes(now);
         self.changed();
-        Ok(Some(self.count_where(|problem, mutes| key.mutes(problem) && !mutes.is_muted(problem))))
+        Ok(Some(self.count_where(|problem, mutes| key.covers(problem) && !mutes.is_muted(problem))))
     }
 
     /// What the configuration mutes, after a reload.
@@ -98,7 +98,7 @@ impl Ledger {
         for mute in &begun {
             self.dirty.mute(&mute.key);
             let origin = self.run.next_origin();
-            self.announce(mute, "ProblemMuted", muted("ProblemMuted", mute), origin, now);
+            self.announce(&mute.key, "ProblemMuted", muted("ProblemMuted", mute), origin, now);
         }
         for mute in &over {
             self.time_is_over(mute, now);
@@ -114,15 +114,16 @@ impl Ledger {
         self.dirty.mute(&mute.key);
         let text = ended(mute, &message("MuteEnded/figure-over", &[]));
         let origin = Origin::Ended { problem: format!("mute of {}", mute.key.whole()), since: mute.until };
-        self.announce(mute, "MuteEnded", text, origin, now);
+        self.announce(&mute.key, "MuteEnded", text, origin, now);
     }
 
     fn end_of_mute(&mut self, mute: &Mute, why: &str, now: Now) {
         let origin = self.run.next_origin();
-        self.announce(mute, "MuteEnded", ended(mute, why), origin, now);
+        self.announce(&mute.key, "MuteEnded", ended(mute, why), origin, now);
     }
 
-    fn announce(&mut self, mute: &Mute, reason: &'static str, message: String, origin: Origin, now: Now) {
+    /// An Event of what a person said of the problems of `key`.
+    pub(super) fn announce(&mut self, key: &MuteKey, reason: &'static str, message: String, origin: Origin, now: Now) {
         let event = EventRecord {
             id: 0,
             origin,
@@ -132,7 +133,7 @@ impl Ledger {
             last_time: now.wall,
             reason: Name::fixed(reason),
             message,
-            subject: mute.key.subject.clone(),
+            subject: key.subject.clone(),
             source: "nodewell".to_owned(),
             pod_uid: None,
             from_peer: false,

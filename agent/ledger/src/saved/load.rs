@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use nodewell_model::{Mute, MuteKey, Name, ProblemKey, Row, Table, view::DaemonState};
 
-use super::{ClaimKey, DEPARTED, MUTE, RUN, SavedCondition, SavedDeparted, SavedRun, mute_row_key, parsed};
+use super::{
+    ACK, ClaimKey, DEPARTED, FALSE_POSITIVES, MUTE, RUN, SavedCondition, SavedDeparted, SavedRun, mute_row_key, parsed,
+};
 use crate::{
     Ledger, Now,
+    acks::HeldAck,
     claim::{Claim, Claimant},
     daemon::Daemon,
     reporter::FORGOTTEN_AFTER,
@@ -52,6 +55,7 @@ impl Ledger {
         self.index_claims();
         self.timers = self.deadlines();
         self.resume_mutes(&muted, now);
+        self.resume_acks();
         self.end_other_boots(now);
         self.refresh_all(now.wall);
         taken
@@ -77,6 +81,16 @@ impl Ledger {
                     self.dirty.unwanted(table, key.to_owned());
                 }
                 self.load_mute(mute);
+            }
+            Table::Ledger if key.starts_with(ACK) => {
+                self.load_ack(parsed(key.strip_prefix(ACK)?)?, parsed(value)?);
+            }
+            Table::Ledger if key == FALSE_POSITIVES => {
+                // What was counted meanwhile is not in the row.
+                if !self.false_positives.is_empty() {
+                    self.dirty.false_positives();
+                }
+                self.false_positives.add(parsed(value)?);
             }
             Table::Ledger => drop(parsed::<SavedRun>(value).filter(|_| key == RUN)?),
             Table::Cursors | Table::Events | Table::Series => return None,
@@ -105,6 +119,20 @@ impl Ledger {
         for reason in saved.reasons {
             state.tallies.entry(reason).or_default();
         }
+    }
+
+    /// What was said of the problem meanwhile is newer.
+    fn load_ack(&mut self, problem: ProblemKey, held: HeldAck) {
+        match self.states.get_mut(&problem.condition) {
+            Some(state) => _ = state.acks.entry(problem).or_insert(held),
+            None => self.dirty.ack(&problem),
+        }
+    }
+
+    /// Of a problem that is over nothing is said any more.
+    fn resume_acks(&mut self) {
+        let over: Vec<ProblemKey> = self.states.values_mut().flat_map(|state| state.settle_loaded_acks()).collect();
+        over.iter().for_each(|problem| self.dirty.ack(problem));
     }
 
     /// A daemon that has reported meanwhile has newer state.

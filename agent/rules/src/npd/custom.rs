@@ -2,7 +2,7 @@
 //! log-counter counts is a rule of ours, what a health-checker looks at is a check of ours.
 
 mod counter;
-mod flags;
+pub(super) mod flags;
 mod health;
 mod task;
 #[cfg(test)]
@@ -11,6 +11,8 @@ mod tests;
 use std::time::Duration;
 
 use nodewell_model::text::MESSAGE_LIMIT_BYTES;
+
+pub(super) use task::is_log_counter;
 
 use super::{conditions, json::Object, monitor_name, note_metrics};
 use crate::{

@@ -69,6 +69,11 @@ impl<'a> Value<'a> {
         (self.raw.as_ptr() as usize).saturating_sub(self.document.text.as_ptr() as usize)
     }
 
+    /// As it stands in the file.
+    pub(super) fn raw(self) -> &'a str {
+        self.raw
+    }
+
     pub(super) fn is_null(self) -> bool {
         self.raw == "null"
     }
@@ -102,7 +107,7 @@ impl<'a> Value<'a> {
         Some(Object { at: self.at(), entries: entries.collect() })
     }
 
-    fn array(self, key: &str, report: &mut Report<'_>) -> Vec<Value<'a>> {
+    pub(super) fn array(self, key: &str, report: &mut Report<'_>) -> Vec<Value<'a>> {
         match serde_json::from_str::<Vec<&RawValue>>(self.raw) {
             Ok(items) => items.into_iter().map(|raw| Value { document: self.document, raw: raw.get() }).collect(),
             Err(_) => {

@@ -23,7 +23,7 @@ pub(super) const KEYS: [&str; 8] = ["invokeInterval", "procPath", "cpu", "disk",
 const INTERVAL: Duration = Duration::from_mins(1);
 const LSBLK_TIMEOUT: Duration = Duration::from_secs(5);
 const PROC: &str = "/proc";
-const KNOWN_MODULES: &str = "guestosconfig/known-modules.json";
+pub(super) const KNOWN_MODULES: &str = "guestosconfig/known-modules.json";
 
 /// One file of it.
 #[derive(Debug, Clone)]

@@ -15,6 +15,7 @@ use crate::{
     Diagnostic,
     detector::Detector,
     matcher::{PAST_LIMIT_BYTES, Past, PastLine},
+    pattern,
     rule::{FileReader, Reader, RuleSet},
 };
 
@@ -95,7 +96,7 @@ impl Listens {
     }
 
     fn file(file: &FileReader) -> Self {
-        let message = file.message.as_ref().and_then(|pattern| Regex::new(pattern).ok());
+        let message = file.message.as_ref().and_then(|message| pattern::build(message).ok());
         Self::File { message, skip: file.skip.clone() }
     }
 

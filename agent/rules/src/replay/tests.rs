@@ -118,21 +118,33 @@ fn a_line_of_json_whose_writer_escapes_the_slash_is_found() {
     assert_eq!(lines(&found(vec![rule("IoError", "^Buffer I/O error on dev ")], Format::Auto, log)), [1]);
 }
 
-#[test]
-fn log_file_rules_see_the_message_of_their_reader() {
+/// The lines that `rule` finds in a text log of which `message` is the message.
+fn found_in_file(rule: Rule, message: &str, log: &[u8]) -> Vec<u64> {
     let file = Reader::File(FileReader {
         name: "kern-log".into(),
         paths: Vec::new(),
         timestamp: TimestampFormat::Syslog,
-        message: Some(r"kernel: (?:\[[^\]]*\] )?(.*)".to_owned()),
+        message: Some(message.to_owned()),
         skip: vec![" audit:".to_owned()],
     });
-    let mut set = (*set_of(vec![Rule { reader: 2, ..rule("Oops", "^Oops$") }])).clone();
+    let mut set = (*set_of(vec![Rule { reader: 2, ..rule }])).clone();
     set.readers.push(file);
-    let log = "Nov 21 02:31:05 host kernel: [ 1.0] Oops\nNov 21 02:31:05 host kernel: audit: Oops\nkernel: Oops\n";
     let mut seen = Vec::new();
-    Replay::new(set.into(), Format::Syslog).run(log.as_bytes(), |finding| seen.push(finding.line)).unwrap();
-    assert_eq!(seen, [1, 3]);
+    Replay::new(set.into(), Format::Syslog).run(log, |finding| seen.push(finding.line)).unwrap();
+    seen
+}
+
+#[test]
+fn log_file_rules_see_the_message_of_their_reader() {
+    let log = b"Nov 21 02:31:05 host kernel: [ 1.0] Oops\nNov 21 02:31:05 host kernel: audit: Oops\nkernel: Oops\n";
+    assert_eq!(found_in_file(rule("Oops", "^Oops$"), r"kernel: (?:\[[^\]]*\] )?(.*)", log), [1, 3]);
+}
+
+/// As the agent reads it: any byte is a character.
+#[test]
+fn the_message_of_a_log_file_need_not_be_utf_8() {
+    let log = b"Nov 21 02:31:05 host app: caf\xe9 is on fire\n";
+    assert_eq!(found_in_file(rule("OnFire", "is on fire$"), "app: (.*)", log), [1]);
 }
 
 #[test]

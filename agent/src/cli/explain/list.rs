@@ -73,13 +73,14 @@ fn line(reason: &Name, condition: Option<&Name>, severity: Severity) -> Listed {
 }
 
 const UNKNOWN: &str = "unknown";
-const MUTED: &str = "muted";
+/// What is in the way of a problem.
+const QUIET: &str = "quiet";
 
 fn of_own(own: OwnReason) -> Listed {
     let (kind, condition) = match own.holds {
         Holds::True(condition) => ("permanent", Some(condition)),
         Holds::Unknown => (UNKNOWN, None),
-        Holds::False => (MUTED, None),
+        Holds::False => (QUIET, None),
         Holds::Event => ("temporary", None),
     };
     Listed { reason: own.reason, kind, condition, severity: own.severity }
@@ -90,7 +91,7 @@ impl Listed {
         match &self.condition {
             Some(condition) => condition.as_str(),
             None if self.kind == UNKNOWN => "any condition Unknown",
-            None if self.kind == MUTED => "any condition False",
+            None if self.kind == QUIET => "any condition False",
             None => "event only",
         }
     }

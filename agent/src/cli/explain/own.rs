@@ -23,7 +23,7 @@ pub(super) enum Holds {
     True(Name),
     /// Any condition that is watched by what cannot see.
     Unknown,
-    /// Any condition that only muted problems would hold.
+    /// Any condition that only muted problems or false positives would hold.
     False,
     Event,
 }

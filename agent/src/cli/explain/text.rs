@@ -126,7 +126,7 @@ fn own(own: &OwnReason) -> String {
         ),
         Holds::False => (
             "in a condition that is False".to_owned(),
-            "What would hold it is muted: `nodewell mute` lists by whom and until when.",
+            "What would hold it is muted or a false positive: `nodewell status` shows by whom and why.",
         ),
         Holds::Event => (format!("{severity}an event only, from the agent itself"), "It changes no condition."),
     };

@@ -69,11 +69,12 @@ struct Entry {
     turned_at: Duration,
 }
 
-/// Which problems there are, and until when they are muted.
+/// Which problems there are, until when they are muted, and since when they are false positives.
 fn problems_hash(view: &ConditionView) -> u64 {
-    let one = |problem: &ProblemView| match problem.muted_until {
-        Some(until) => format!("{} {until}", problem.id),
-        None => problem.id.clone(),
+    let one = |problem: &ProblemView| {
+        let until = problem.muted_until.map(|until| format!(" {until}")).unwrap_or_default();
+        let acked = problem.false_positive.as_ref().map(|ack| format!(" false {}", ack.at)).unwrap_or_default();
+        format!("{}{until}{acked}", problem.id)
     };
     stable_hash(&view.problems.iter().map(one).collect::<Vec<_>>())
 }

@@ -1,10 +1,11 @@
 //! Conditions, problems and devices: `problem_counter` and `problem_gauge` as Node Problem Detector names them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
+use nodewell_ledger::Counters;
 use nodewell_model::{
     Name,
-    view::{ConditionView, HardwareView},
+    view::{ConditionView, HardwareView, ProblemView},
 };
 
 use super::{
@@ -33,7 +34,47 @@ pub(super) fn write(exposition: &mut Exposition, sources: &MetricSources) {
         let muted = problems.iter().filter(|problem| problem.muted_until.is_some()).count();
         exposition.sample("nodewell_muted_problems", &[("type", condition.as_str())], count(muted));
     }
+    exposition.metric(
+        "nodewell_acknowledged_problems",
+        MetricType::Gauge,
+        "Those of them that are not muted and turn no condition: a person called them false positives.",
+    );
+    for ConditionView { condition, problems, .. } in view.conditions.iter().map(AsRef::as_ref) {
+        let is_acked = |problem: &&ProblemView| problem.muted_until.is_none() && problem.false_positive.is_some();
+        let acked = problems.iter().filter(is_acked).count();
+        exposition.sample("nodewell_acknowledged_problems", &[("type", condition.as_str())], count(acked));
+    }
+    write_false_positives(exposition, &view.conditions, sources.shared_state.tallies());
     write_devices(exposition, &view.hardware);
+}
+
+/// What can be called a false positive is there before it is, with 0: a counter that begins with 1 has not increased to
+/// Prometheus.
+fn write_false_positives(exposition: &mut Exposition, conditions: &[Arc<ConditionView>], tallies: Counters) {
+    let Counters { gauges, mut false_positives, mut false_conditions, .. } = tallies;
+    for gauge in gauges {
+        false_positives.entry((gauge.condition, gauge.reason)).or_default();
+    }
+    for view in conditions {
+        false_conditions.entry(view.condition.clone()).or_default();
+    }
+    exposition.metric(
+        "nodewell_false_positives_total",
+        MetricType::Counter,
+        "Problems that people called false positives, also before a restart of the agent.",
+    );
+    for ((condition, reason), total) in &false_positives {
+        let labels = [("type", condition.as_str()), ("reason", reason.as_str())];
+        exposition.sample("nodewell_false_positives_total", &labels, to_double(*total));
+    }
+    exposition.metric(
+        "nodewell_false_conditions_total",
+        MetricType::Counter,
+        "How often a condition was True by nothing but such problems.",
+    );
+    for (condition, total) in &false_conditions {
+        exposition.sample("nodewell_false_conditions_total", &[("type", condition.as_str())], to_double(*total));
+    }
 }
 
 /// A state that no device of a class is in any more is not there: `ok` always is. Facts about the host are no devices.
@@ -79,7 +120,41 @@ fn write_problems(exposition: &mut Exposition, sources: &MetricSources) {
 
 #[cfg(test)]
 mod tests {
+    use nodewell_ledger::Gauge;
+    use nodewell_model::ConditionStatus;
+
     use super::*;
+
+    #[test]
+    fn false_positives_are_there_before_the_first_and_stay_when_their_condition_is_gone() {
+        let name = Name::fixed;
+        let view = ConditionView {
+            condition: name("DiskUnhealthy"),
+            status: ConditionStatus::True,
+            reason: name("IOError"),
+            message: String::new(),
+            transition: jiff::Timestamp::UNIX_EPOCH,
+            problems: Vec::new(),
+        };
+        let gauge = |reason| Gauge { condition: name("DiskUnhealthy"), reason: name(reason), active: true };
+        let tallies = Counters {
+            gauges: vec![gauge("IOError"), gauge("XfsError")],
+            false_positives: BTreeMap::from([((name("DiskUnhealthy"), name("IOError")), 3)]),
+            false_conditions: BTreeMap::from([(name("GpuUnhealthy"), 2)]),
+            ..Counters::default()
+        };
+        let mut exposition = Exposition::default();
+        write_false_positives(&mut exposition, &[view.into()], tallies);
+        let text = exposition.into_text();
+        for line in [
+            "nodewell_false_positives_total{type=\"DiskUnhealthy\",reason=\"IOError\"} 3\n",
+            "nodewell_false_positives_total{type=\"DiskUnhealthy\",reason=\"XfsError\"} 0\n",
+            "nodewell_false_conditions_total{type=\"DiskUnhealthy\"} 0\n",
+            "nodewell_false_conditions_total{type=\"GpuUnhealthy\"} 2\n",
+        ] {
+            assert!(text.contains(line), "no {line} in {text}");
+        }
+    }
 
     #[test]
     fn facts_about_the_host_are_in_no_metric() {

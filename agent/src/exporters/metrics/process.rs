@@ -1,6 +1,7 @@
 //! The agent itself.
 
 use super::exposition::{Exposition, MetricType, count, to_double};
+use crate::runtime::clock;
 
 pub(super) fn write(exposition: &mut Exposition) {
     exposition.metric("nodewell_build_info", MetricType::Gauge, "1, with the version of the agent.");
@@ -20,6 +21,11 @@ fn write_process(exposition: &mut Exposition) {
         exposition.metric("process_start_time_seconds", MetricType::Gauge, "When the agent was started, since 1970.");
         exposition.sample("process_start_time_seconds", &[], started);
     }
+    // The kernel stamps a process's start by the same clock.
+    let observed = clock::boottime().as_secs_f64() - to_double(stat.starttime) / to_double(ticks);
+    let help = "For how long this run of the agent has watched the node.";
+    exposition.metric("nodewell_observed_seconds_total", MetricType::Counter, help);
+    exposition.sample("nodewell_observed_seconds_total", &[], observed.max(0.0));
     exposition.metric("process_resident_memory_bytes", MetricType::Gauge, "Resident memory size.");
     exposition.sample("process_resident_memory_bytes", &[], to_double(stat.rss * procfs::page_size()));
     exposition.metric("process_threads", MetricType::Gauge, "Number of threads.");

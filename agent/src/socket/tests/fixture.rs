@@ -254,5 +254,6 @@ fn problem() -> ProblemView {
         unconfirmed_since: Some(at("2026-11-21T02:20:00Z")),
         test: true,
         muted_until: None,
+        false_positive: None,
     }
 }

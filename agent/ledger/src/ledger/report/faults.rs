@@ -8,10 +8,7 @@ use nodewell_faults::message;
 use nodewell_model::{EventRecord, Finding, FindingKind, ProblemKey, RequiredProof, Severity, SubjectKey, text};
 
 use super::{super::Ledger, Entry, Evidence, ReportHeader};
-use crate::{
-    claim::{Lasting, Restated, Restatement},
-    condition::Cause,
-};
+use crate::claim::{Lasting, Restated, Restatement};
 
 impl Ledger {
     pub(super) fn report_faults(&mut self, header: &ReportHeader<'_>, subject: &SubjectKey, faults: &[Entry<'_>]) {
@@ -107,7 +104,8 @@ impl Ledger {
             return;
         }
         let again = claim.count - before;
-        state.refresh(&self.daemons, Cause::Record(condition.transition.min(header.now.wall)));
+        self.review_ack(key, header.now);
+        self.refresh_by_record(&key.condition, condition.transition.min(header.now.wall));
         if again > 0 {
             self.count_reason(&key.reason, again, header.namer());
         }

@@ -22,19 +22,19 @@ const LOGGING: [&str; 12] = [
 ];
 
 /// What a program takes.
-pub(super) struct Known<'a> {
-    pub(super) program: &'a str,
+pub(in crate::npd) struct Known<'a> {
+    pub(in crate::npd) program: &'a str,
     /// Flags with a value.
-    pub(super) values: &'a [&'a str],
-    pub(super) switches: &'a [&'a str],
+    pub(in crate::npd) values: &'a [&'a str],
+    pub(in crate::npd) switches: &'a [&'a str],
 }
 
 /// A command line that was understood. Of equal flags the last one counts.
-pub(super) struct Flags<'a>(Vec<(&'a str, Text)>);
+pub(in crate::npd) struct Flags<'a>(Vec<(&'a str, Text)>);
 
 impl<'a> Flags<'a> {
     /// Reads `args`; what the program would refuse is an error.
-    pub(super) fn read(args: &'a [Text], known: &Known<'_>, report: &mut Report<'_>) -> Self {
+    pub(in crate::npd) fn read(args: &'a [Text], known: &Known<'_>, report: &mut Report<'_>) -> Self {
         let mut found = Vec::new();
         let mut rest = args.iter();
         while let Some(arg) = rest.next() {
@@ -61,24 +61,24 @@ impl<'a> Flags<'a> {
     }
 
     /// A flag's value; empty counts as absent.
-    pub(super) fn text(&self, name: &str) -> Option<&Text> {
+    pub(in crate::npd) fn text(&self, name: &str) -> Option<&Text> {
         let found = self.0.iter().rev().find(|(known, _)| *known == name);
         found.map(|(_, value)| value).filter(|value| !value.text.is_empty())
     }
 
     /// All values of a flag that may be repeated.
-    pub(super) fn all<'b>(&'b self, name: &'b str) -> impl Iterator<Item = &'b Text> {
+    pub(in crate::npd) fn all<'b>(&'b self, name: &'b str) -> impl Iterator<Item = &'b Text> {
         self.0.iter().filter(move |(known, _)| *known == name).map(|(_, value)| value)
     }
 
-    pub(super) fn duration(&self, name: &str, report: &mut Report<'_>) -> Option<Duration> {
+    pub(in crate::npd) fn duration(&self, name: &str, report: &mut Report<'_>) -> Option<Duration> {
         let value = self.text(name)?;
         let parsed = duration::parse_go(&value.text);
         parsed.inspect_err(|error| report.error(value.at, format!("--{name}: {error}"))).ok()
     }
 
     /// As Go's `strconv.ParseBool` has it.
-    pub(super) fn switch(&self, name: &str, report: &mut Report<'_>) -> Option<bool> {
+    pub(in crate::npd) fn switch(&self, name: &str, report: &mut Report<'_>) -> Option<bool> {
         let value = self.text(name)?;
         match value.text.as_str() {
             "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),

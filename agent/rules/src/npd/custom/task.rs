@@ -110,6 +110,11 @@ fn read(object: &Object<'_>, monitor: Monitor<'_>, draft: &mut Draft, report: &m
     })
 }
 
+/// Whether the program is counted for here, and not run.
+pub(in crate::npd) fn is_log_counter(path: &str) -> bool {
+    program_name(path) == LOG_COUNTER
+}
+
 fn program_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

@@ -10,7 +10,7 @@ use super::{
         flow::{Layout, Piece, flow},
         look::{Paint, columns},
     },
-    Table, muted,
+    Table,
 };
 use crate::cli::{age::age, health::Account};
 
@@ -25,8 +25,10 @@ pub(super) fn line(account: &Account, table: &Table<'_>) -> String {
 
 fn counts(account: &Account) -> Vec<Piece> {
     let conditions = &account.view.conditions;
-    let muted = muted::count(conditions.iter().map(AsRef::as_ref));
-    let problems = conditions.iter().map(|condition| condition.problems.len()).sum::<usize>() - muted;
+    let all = || conditions.iter().flat_map(|condition| &condition.problems);
+    let problems = all().filter(|problem| problem.turns_condition()).count();
+    let muted = all().filter(|problem| problem.muted_until.is_some()).count();
+    let false_positives = all().filter(|problem| problem.false_positive.is_some()).count();
     let unknown = conditions.iter().filter(|condition| condition.status == ConditionStatus::Unknown).count();
     let first = match problems {
         0 if unknown > 0 || !account.has_looked() => Piece::new("no known problem"),
@@ -36,7 +38,12 @@ fn counts(account: &Account) -> Vec<Piece> {
     };
     let unknown = (unknown > 0).then(|| Piece::painted(Paint::Warning, &format!("{unknown} unknown")));
     let muted = (muted > 0).then(|| Piece::new(&format!("{muted} muted")));
-    [first].into_iter().chain(muted).chain(unknown).collect()
+    let false_positives = match false_positives {
+        0 => None,
+        1 => Some(Piece::new("1 false positive")),
+        many => Some(Piece::new(&format!("{many} false positives"))),
+    };
+    [first].into_iter().chain(muted).chain(false_positives).chain(unknown).collect()
 }
 
 fn apiserver(table: &Table<'_>) -> Vec<Piece> {

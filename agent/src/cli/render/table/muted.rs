@@ -1,6 +1,6 @@
 //! A block of the status: what people muted, whether there is such a problem now or not.
 
-use nodewell_model::{Mute, view::ConditionView};
+use nodewell_model::Mute;
 
 use super::{
     super::{
@@ -23,9 +23,4 @@ fn row(mute: &Mute, table: &Table<'_>) -> String {
     let pieces = [mute.key.whole(), format!("until {}", mute.until), format!("by {}: {}", mute.by, mute.why)];
     let pieces: Vec<Piece> = pieces.iter().map(|text| Piece::new(&one_line(text))).collect();
     format!("  {}\n", flow(&pieces, Layout { first: 2, indent: 4, separator: GAP }, table.look))
-}
-
-/// How many problems turn no condition because of it.
-pub(super) fn count<'a>(conditions: impl IntoIterator<Item = &'a ConditionView>) -> usize {
-    conditions.into_iter().flat_map(|condition| &condition.problems).filter(|one| one.muted_until.is_some()).count()
 }

@@ -63,6 +63,7 @@ fn problem(subject: &str, message: &str) -> ProblemView {
         unconfirmed_since: None,
         test: false,
         muted_until: None,
+        false_positive: None,
     }
 }
 

@@ -250,6 +250,7 @@ fn problem(id: &str) -> ProblemView {
         unconfirmed_since: None,
         test: false,
         muted_until: None,
+        false_positive: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use nodewell_model::{
+    Ack,
     text::{MESSAGE_LIMIT_BYTES, about, line as one_line},
     view::{ConditionView, ProblemView},
 };
@@ -41,10 +42,14 @@ fn is_message_of(condition: &ConditionView, problem: &ProblemView) -> bool {
     is_whole(&problem.message) || is_whole(&about(problem.subject.as_deref(), &problem.message))
 }
 
-/// What may follow a problem's own message: the other subjects, and how many are muted.
+/// What may follow a problem's own message: the other subjects, how many are muted, how many are false positives.
 fn is_nothing_of_it(rest: &str) -> bool {
-    let is_count = |rest: &str| rest.strip_suffix(" muted").is_some_and(|count| count.parse::<usize>().is_ok());
-    rest.is_empty() || rest.starts_with(ALSO) || rest.strip_prefix("; ").is_some_and(is_count)
+    let counted = |part: &str, what: &str| part.strip_suffix(what).is_some_and(|count| count.parse::<usize>().is_ok());
+    let is_count =
+        |part: &str| [" muted", " false positive", " false positives"].iter().any(|what| counted(part, what));
+    rest.is_empty()
+        || rest.starts_with(ALSO)
+        || rest.strip_prefix("; ").is_some_and(|rest| rest.split("; ").all(is_count))
 }
 
 fn line(problem: &ProblemView, has_message: bool, table: &Table<'_>) -> String {
@@ -59,6 +64,7 @@ fn line(problem: &ProblemView, has_message: bool, table: &Table<'_>) -> String {
         problem.action.as_ref().map(|action| format!("{} {action}", look.sign("→", "->"))),
         problem.unconfirmed_since.map(|time| format!("unconfirmed for {}", age(time))),
         problem.muted_until.map(|time| format!("muted until {time}")),
+        problem.false_positive.as_ref().map(|ack| false_positive(ack, age(ack.at))),
         problem.test.then(|| "[test]".to_owned()),
         wide,
         Some(&problem.message).filter(|text| has_message && !text.is_empty()).cloned(),
@@ -67,4 +73,8 @@ fn line(problem: &ProblemView, has_message: bool, table: &Table<'_>) -> String {
     let layout = Layout { first: INDENT, indent: INDENT, separator: GAP };
     let mark = look.paint(colour(problem.severity), look.sign("└", "-"));
     format!("  {mark} {}\n", flow(&pieces, layout, look))
+}
+
+fn false_positive(ack: &Ack, age: impl std::fmt::Display) -> String {
+    one_line(&format!("false positive for {age} by {}: {}", ack.by, ack.why), MESSAGE_LIMIT_BYTES)
 }

@@ -41,6 +41,7 @@ fn node(problems: usize) -> NodeView {
         unconfirmed_since: None,
         test: false,
         muted_until: None,
+        false_positive: None,
     };
     let well: Vec<Arc<ConditionView>> = vec![condition(ConditionStatus::False, "DiskIsHealthy", Vec::new()).into(); 30];
     let unknown = condition(ConditionStatus::Unknown, "MonitorStale", Vec::new()).into();

@@ -1,0 +1,151 @@
+//! `nodewell import-npd`: an agent finds with what was written what Node Problem Detector's files find.
+
+use std::{
+    fs,
+    io::Write,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use nodewell_tests::{
+    agent::Plan,
+    cli::{Outcome, binary, nodewell},
+    suite::Suite,
+};
+
+use crate::npd_stock_configs::{FOLDER, KERNEL_LINES};
+
+pub(crate) fn list(suite: &mut Suite) {
+    suite
+        .behaviour("import_npd")
+        .case("what_is_written_is_found", what_is_written_is_found)
+        .case("all_stock_files_fire_without_the_shipped_rules", all_stock_files_fire_without_the_shipped_rules)
+        .case("the_stock_monitors_need_no_copy", the_stock_monitors_need_no_copy)
+        .case("a_manifest_on_standard_input_is_one_rule_file", a_manifest_on_standard_input_is_one_rule_file)
+        .case("what_is_there_is_left_as_it_is", what_is_there_is_left_as_it_is)
+        .case("errors_are_said_and_nothing_is_written", errors_are_said_and_nothing_is_written);
+}
+
+/// Of one's own: a rule that holds a condition, and one that does not.
+const MINE: &str = r#"{"plugin": "kmsg", "source": "mine-monitor", "lookback": "5m",
+    "conditions": [{"type": "MyDriverBroken", "reason": "MyDriverWorks", "message": "the driver works"}],
+    "rules": [
+        {"type": "permanent", "condition": "MyDriverBroken", "reason": "MyDriverGaveUp", "pattern": "mydrv [a-z0-9]+: gave up"},
+        {"type": "temporary", "reason": "MyDriverSlow", "pattern": "mydrv [a-z0-9]+: slow, took \\d+ ms.*"}
+    ]}"#;
+
+fn import(input: &Path, out: &Path, more: &[&str]) -> Outcome {
+    let args = ["import-npd".as_ref(), input.as_os_str(), "--out".as_ref(), out.as_os_str()];
+    nodewell(args.into_iter().chain(more.iter().map(AsRef::as_ref)))
+}
+
+fn imported(input: &Path, out: &Path, more: &[&str]) -> Outcome {
+    let outcome = import(input, out, more);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    outcome
+}
+
+fn what_is_written_is_found() {
+    let plan = Plan::default();
+    let input = plan.file("npd/mine.json", MINE);
+    let outcome = imported(&input, plan.folder(), &[]);
+    let file = plan.folder().join("monitors.d/mine.toml");
+    for part in ["mine.json:4: same: MyDriverGaveUp: a rule of monitors.d/mine.toml\n", "\n2 same, "] {
+        assert!(outcome.stderr.contains(part), "no {part:?} in {}", outcome.stderr);
+    }
+    assert!(outcome.stderr.contains(&format!("written: {}\n", file.display())), "{}", outcome.stderr);
+    assert_eq!(nodewell(["check".as_ref(), file.as_os_str()]).code, 0);
+    let agent = plan.start();
+    assert_eq!(agent.wait_condition("MyDriverBroken", "False").reason.as_str(), "MyDriverWorks");
+    // The end of the line is part of what the pattern says.
+    agent.kmsg().write("mydrv a0: gave up a bit");
+    agent.kmsg().write("mydrv a0: slow, took 70 ms, and more");
+    agent.wait_event("MyDriverSlow");
+    assert_eq!(agent.condition("MyDriverBroken").unwrap().status.as_str(), "False");
+    agent.kmsg().write("mydrv a1: gave up");
+    let view = agent.wait_condition("MyDriverBroken", "True");
+    assert_eq!((view.reason.as_str(), view.problems[0].message.as_str()), ("MyDriverGaveUp", "mydrv a1: gave up"));
+}
+
+fn all_stock_files_fire_without_the_shipped_rules() {
+    let plan = Plan::default();
+    imported(Path::new(FOLDER), plan.folder(), &["--without-shipped"]);
+    let empty = plan.folder().join("no-rules");
+    fs::create_dir(&empty).unwrap();
+    let agent = plan.flag("--rules", empty).start();
+    for (reason, line) in KERNEL_LINES {
+        agent.kmsg().write(line);
+        agent.wait_event(reason);
+    }
+    agent.kmsg().write("task docker:7 blocked for more than 300 seconds.");
+    assert_eq!(agent.wait_condition("KernelDeadlock", "True").reason.as_str(), "DockerHung");
+}
+
+fn the_stock_monitors_need_no_copy() {
+    let names = ["kernel-monitor", "docker-monitor", "systemd-monitor", "health-checker-kubelet"];
+    let files = names.map(|name| format!("{FOLDER}/{name}.json"));
+    let outcome = nodewell(["import-npd"].into_iter().chain(files.iter().map(String::as_str)));
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, ""), "{outcome:?}");
+    let lines: Vec<&str> = outcome.stderr.lines().collect();
+    let [items @ .., counts, done] = lines.as_slice() else { panic!("{outcome:?}") };
+    assert!(items.len() > 15 && items.iter().all(|line| line.contains(".json:")), "{items:#?}");
+    assert!(items.iter().all(|line| line.contains(": covered: ")), "{items:#?}");
+    assert_eq!((*counts, *done), (format!("{} covered", items.len()).as_str(), "there is nothing to write"));
+}
+
+fn a_manifest_on_standard_input_is_one_rule_file() {
+    let manifest = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "npd"}, "data": {"mine.json": MINE, "old.json": "?"}},
+        {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "npd"}, "spec": {"template": {"spec": {
+            "containers": [{"name": "npd", "image": "node-problem-detector:v1",
+                "args": ["--config.system-log-monitor=/config/mine.json", "--k8s-exporter-heartbeat-period=1m"],
+                "volumeMounts": [{"name": "config", "mountPath": "/config"}]}],
+            "volumes": [{"name": "config", "configMap": {"name": "npd"}}]}}}},
+    ]});
+    let mut command = Command::new(binary("nodewell"));
+    command.args(["import-npd", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(manifest.to_string().as_bytes()).unwrap();
+    let outcome = Outcome::from(child.wait_with_output().unwrap());
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    for part in ["stdin.yaml#npd/mine.json:4: same: MyDriverGaveUp", "stdin.yaml#npd/old.json: none: no flag names it"]
+    {
+        assert!(outcome.stderr.contains(part), "no {part:?} in {}", outcome.stderr);
+    }
+    assert!(outcome.stdout.contains("# heartbeat = \"1m\"\n"), "{}", outcome.stdout);
+    let plan = Plan::default();
+    plan.file("monitors.d/npd.toml", &outcome.stdout);
+    let agent = plan.start();
+    agent.kmsg().write("mydrv a1: gave up");
+    agent.wait_condition("MyDriverBroken", "True");
+}
+
+fn what_is_there_is_left_as_it_is() {
+    let plan = Plan::default();
+    let input = plan.file("npd/mine.json", MINE);
+    let file = plan.file("monitors.d/mine.toml", "# of another hand\n");
+    let refused = import(&input, plan.folder(), &[]);
+    assert_eq!(refused.code, 70, "{refused:?}");
+    assert!(refused.stderr.contains(&format!("{}: it is there, and different\n", file.display())), "{refused:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "# of another hand\n");
+    imported(&input, plan.folder(), &["--force"]);
+    let written = fs::read_to_string(&file).unwrap();
+    assert!(written.contains("reason = \"MyDriverGaveUp\"\n"), "{written}");
+    let again = imported(&input, plan.folder(), &[]);
+    assert!(again.stderr.contains(&format!("unchanged: {}\n", file.display())), "{again:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), written);
+}
+
+fn errors_are_said_and_nothing_is_written() {
+    let plan = Plan::default();
+    plan.file("npd/a.json", MINE);
+    plan.file("npd/b.json", &MINE.replace("gave up\"", "(gave up\"").replace("took \\\\d+", "took \\\\d+("));
+    let outcome = import(&plan.folder().join("npd"), plan.folder(), &[]);
+    assert_eq!(outcome.code, 78, "{outcome:?}");
+    for line in [4, 5] {
+        assert!(outcome.stderr.contains(&format!("npd/b.json:{line}: ")), "nothing of line {line} in {outcome:?}");
+    }
+    assert!(!plan.folder().join("monitors.d").exists());
+    let gone = nodewell(["import-npd", "/nonexistent/kernel-monitor.json"]);
+    assert_eq!(gone.code, 66, "{gone:?}");
+}
