@@ -23,6 +23,14 @@ pub(crate) struct HeldAck {
     pub(crate) sources: BTreeSet<Arc<str>>,
 }
 
+impl HeldAck {
+    /// With what was said of the same problem before: what people saw then, and now.
+    pub(crate) fn add(&mut self, earlier: Self) {
+        self.severity = self.severity.max(earlier.severity);
+        self.sources.extend(earlier.sources);
+    }
+}
+
 /// Why a problem is not what the person saw any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outgrown {

@@ -57,7 +57,7 @@ impl Ledger {
 
     /// After a claim: a problem that is worse than it was then, or that another source claims, is not what the person
     /// saw. The caller derives the status.
-    pub(super) fn review_ack(&mut self, problem: &ProblemKey, now: Now) {
+    pub(crate) fn review_ack(&mut self, problem: &ProblemKey, now: Now) {
         let outgrown = self.states.get(&problem.condition).and_then(|state| state.outgrown(problem));
         let Some(outgrown) = outgrown else { return };
         self.remove_ack(problem);

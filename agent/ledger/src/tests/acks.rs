@@ -277,6 +277,41 @@ fn what_a_late_disk_has_is_added_up() {
     assert_eq!(counted(&saved.restart(BOOT, at(5))), (2, 2));
 }
 
+/// What was reported before they came, the person has not seen.
+#[test]
+fn what_got_worse_before_a_late_disk_came_turns() {
+    let mut before = sick(&["sda"]);
+    before.ack(&key(None), &by("root", 2), at(2)).unwrap();
+    let mut saved = Disk::of(&before);
+    let mut late = watched();
+    late.apply(Finding { severity: Severity::Critical, ..raise("sda", 3) }, at(3)).unwrap();
+    late.skip_rows();
+    assert_eq!(late.load(saved.rows(), at(4)).unreadable, 0);
+    assert_eq!(status(&mut late), ConditionStatus::True);
+    assert_eq!(problems(&mut late), [("sda".to_owned(), None)]);
+    assert_eq!(events(&mut late).last().unwrap().0, "FalsePositiveRevoked");
+    saved.keep(&mut late);
+    assert!(!saved.0.keys().any(|(_, key)| key.starts_with("ack ")), "nor is it so after the next start");
+}
+
+#[test]
+fn what_was_said_before_and_after_a_late_disk_came_holds_together() {
+    let mut before = sick(&["sda"]);
+    before.apply(smartd(raise("sda", 2)), at(2)).unwrap();
+    before.ack(&key(None), &by("root", 3), at(3)).unwrap();
+    let mut saved = Disk::of(&before);
+    let mut late = sick(&["sda"]);
+    late.ack(&key(None), &by("bob", 4), at(4)).unwrap();
+    late.skip_rows();
+    assert_eq!(late.load(saved.rows(), at(5)).unreadable, 0);
+    assert_eq!(status(&mut late), ConditionStatus::False);
+    saved.keep(&mut late);
+    let mut next = saved.restart(BOOT, at(6));
+    assert_eq!(problems(&mut next), [("sda".to_owned(), Some("bob".to_owned()))]);
+    next.apply(smartd(raise("sda", 7)), at(7)).unwrap();
+    assert_eq!(problems(&mut next), [("sda".to_owned(), Some("bob".to_owned()))], "root saw smartd's");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
