@@ -162,6 +162,11 @@ fn errors_are_said_and_nothing_is_written() {
         assert!(outcome.stderr.contains(&format!("npd/b.json:{line}: ")), "nothing of line {line} in {outcome:?}");
     }
     assert!(!plan.folder().join("monitors.d").exists());
+    let map = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "\u{1b}[2J"},
+        "data": {"bad.json": "?"}});
+    let outcome = import(&plan.file("map.json", &map.to_string()), plan.folder(), &[]);
+    assert_eq!(outcome.code, 78, "{outcome:?}");
+    assert!(outcome.stderr.contains("[2J/bad.json:1: ") && !outcome.stderr.contains('\u{1b}'), "{outcome:?}");
     let gone = nodewell(["import-npd", "/nonexistent/kernel-monitor.json"]);
     assert_eq!(gone.code, 66, "{gone:?}");
 }
