@@ -203,6 +203,12 @@ fn forward_and_back() {
     passed(&again);
     assert_eq!(again.stdout.matches("changed=0 ").count(), 3, "{}", again.stdout);
 
+    // What only the host has: a folder that no monitor reads, and a name in letters of its own.
+    let own = "/etc/nodewell/monitors.d";
+    fleet.canary().sh(&format!("mkdir -p {own}/attic && touch {own}/attic/old.txt '{own}/prüfung alt.txt'"));
+    let owned = || fleet.canary().sh(&format!("cd {own} && find . -type f | LC_ALL=C sort"));
+    let before_of_own = owned();
+    assert_eq!(before_of_own, "./attic/old.txt\n./prüfung alt.txt");
     eprintln!("3. one whose agent ends stops at the canary");
     fleet.control.write("nodewell/all/nodewell.toml.d/20-new.toml", "[clock]\nenabled = false\n");
     let way_back = "rollback.yml --limit n3";
@@ -217,6 +223,7 @@ fn forward_and_back() {
     passed(&fleet.go_back("n3"));
     assert_eq!(fleet.versions(), ["+t1", "+t1", "+t1"]);
     assert_eq!(files(fleet.canary()), "10-test.toml");
+    assert_eq!(owned(), before_of_own);
     assert_eq!(hash(fleet.canary()), hashes[2]);
     assert_eq!(times(&fleet.reported()), before);
 

@@ -3,6 +3,7 @@
 use std::{
     fs,
     io::Write,
+    os::unix::fs::PermissionsExt,
     path::Path,
     process::{Command, Stdio},
 };
@@ -23,6 +24,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("the_stock_monitors_need_no_copy", the_stock_monitors_need_no_copy)
         .case("a_manifest_on_standard_input_is_one_rule_file", a_manifest_on_standard_input_is_one_rule_file)
         .case("what_is_there_is_left_as_it_is", what_is_there_is_left_as_it_is)
+        .case("the_agents_user_reads_it_whatever_the_umask", the_agents_user_reads_it_whatever_the_umask)
         .case("errors_are_said_and_nothing_is_written", errors_are_said_and_nothing_is_written);
 }
 
@@ -136,6 +138,20 @@ fn what_is_there_is_left_as_it_is() {
     assert_eq!(fs::read_to_string(&file).unwrap(), written);
 }
 
+/// root's is 077 on many hosts, and the agent is not root.
+fn the_agents_user_reads_it_whatever_the_umask() {
+    let plan = Plan::default();
+    let input = plan.file("npd/mine.json", MINE);
+    let out = plan.folder().join("new/nodewell");
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 077; exec \"$@\"", "sh"]).arg(binary("nodewell")).arg("import-npd").arg(&input);
+    let outcome = Outcome::from(command.arg("--out").arg(&out).output().unwrap());
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let mode = |path: &str| fs::metadata(out.join(path)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(".."), mode("."), mode("monitors.d")), (0o755, 0o755, 0o755));
+    assert_eq!(mode("monitors.d/mine.toml"), 0o644);
+}
+
 fn errors_are_said_and_nothing_is_written() {
     let plan = Plan::default();
     plan.file("npd/a.json", MINE);
@@ -146,6 +162,11 @@ fn errors_are_said_and_nothing_is_written() {
         assert!(outcome.stderr.contains(&format!("npd/b.json:{line}: ")), "nothing of line {line} in {outcome:?}");
     }
     assert!(!plan.folder().join("monitors.d").exists());
+    let map = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "\u{1b}[2J"},
+        "data": {"bad.json": "?"}});
+    let outcome = import(&plan.file("map.json", &map.to_string()), plan.folder(), &[]);
+    assert_eq!(outcome.code, 78, "{outcome:?}");
+    assert!(outcome.stderr.contains("[2J/bad.json:1: ") && !outcome.stderr.contains('\u{1b}'), "{outcome:?}");
     let gone = nodewell(["import-npd", "/nonexistent/kernel-monitor.json"]);
     assert_eq!(gone.code, 66, "{gone:?}");
 }

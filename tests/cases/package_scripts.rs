@@ -20,7 +20,8 @@ pub(crate) fn list(suite: &mut Suite) {
         .case_with(&[Need::Root], "the_last_purge_leaves_no_folder", the_last_purge_leaves_no_folder)
         .case_with(&[Need::Root], "an_administrators_masks_outlive_an_upgrade", masks_outlive_an_upgrade)
         .case_with(&[Need::Root], "a_removal_unmasks_what_it_masked", a_removal_unmasks_its_own)
-        .case_with(&[Need::Root], "an_installation_unmasks_what_a_killed_removal_masked", a_removal_is_killed);
+        .case_with(&[Need::Root], "an_installation_unmasks_what_a_killed_removal_masked", a_removal_is_killed)
+        .case_with(&[Need::Root], "rpm_goes_its_own_way_where_dpkg_has_helpers", rpm_goes_its_own_way);
 }
 
 const AGENT: &str = "nodewell";
@@ -117,6 +118,32 @@ fn a_removal_is_killed() {
     }
 }
 
+/// In a root of dpkg's that rpm fills: who calls decides, and not what is there.
+fn rpm_goes_its_own_way() {
+    let host = Host::with(AGENT, Manager::Rpm);
+    for helper in HELPERS {
+        write_program(&host.path("tools").join(helper), 0o755, "#!/bin/sh\n: >/helper-was-called\n");
+    }
+    write_program(&host.path("tools/systemctl"), 0o755, "#!/bin/sh\necho \"$*\" >>/systemctl.log\n");
+    for script in SCRIPTS {
+        let text = fs::read_to_string(host.path(script)).unwrap();
+        let text =
+            text.replace("installable=\"\"\nenabled=\"\"", "installable=\"$units\"\nenabled=\"nodewell.service\"");
+        assert!(text.contains("enabled=\"nodewell.service\""), "{text}");
+        fs::write(host.path(script), text).unwrap();
+    }
+    let asked = |what: &str| {
+        let log = fs::read_to_string(host.path("systemctl.log")).unwrap_or_default();
+        assert!(log.lines().any(|line| line.starts_with(what)), "no {what} in\n{log}");
+    };
+    host.succeeds("postinstall", &["1"]);
+    asked("--no-reload preset nodewell");
+    host.succeeds("preremove", &[host.manager.removes()]);
+    asked("--no-reload disable --now nodewell");
+    host.succeeds("postremove", &[host.manager.removes()]);
+    assert!(!host.path("helper-was-called").exists());
+}
+
 /// Each package under each package manager.
 fn hosts() -> impl Iterator<Item = Host> {
     let managers = |package| [Manager::Dpkg, Manager::Rpm].map(|manager| Host::with(package, manager));
@@ -167,6 +194,9 @@ case "$verb $2" in
 esac
 "#;
 
+const SCRIPTS: [&str; 3] = ["postinstall", "preremove", "postremove"];
+/// Of Debian's packages.
+const HELPERS: [&str; 2] = ["deb-systemd-helper", "deb-systemd-invoke"];
 /// What the scripts and the systemctl above call.
 const TOOLS: [&str; 6] = ["rm", "rmdir", "cat", "ln", "timeout", "getent"];
 
@@ -180,12 +210,12 @@ impl Host {
         TOOLS.iter().for_each(|tool| copy_program(root.path(), tool, &format!("tools/{tool}")));
         write_program(&root.path().join("tools/systemctl"), 0o755, SYSTEMCTL);
         if manager == Manager::Dpkg {
-            for helper in ["deb-systemd-helper", "deb-systemd-invoke"] {
+            for helper in HELPERS {
                 write_program(&root.path().join("tools").join(helper), 0o755, "#!/bin/sh\n");
             }
         }
         let units = units(package);
-        for script in ["postinstall", "preremove", "postremove"] {
+        for script in SCRIPTS {
             fs::write(root.path().join(script), assembled(package, &units, script)).unwrap();
         }
         Self { root, package, manager, units }

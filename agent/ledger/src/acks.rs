@@ -1,6 +1,9 @@
 //! False positives: what a person said of a problem that is there, and how often that happened.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use nodewell_model::{Ack, Name, Severity};
 use serde::{Deserialize, Serialize};
@@ -15,6 +18,25 @@ pub(crate) struct HeldAck {
     pub(crate) ack: Ack,
     /// How bad the problem was: one that gets worse is not what the person saw.
     pub(crate) severity: Severity,
+    /// Whose claims the person saw, as far as they have gone on since: another source's is news, whatever it claims.
+    #[serde(default)]
+    pub(crate) sources: BTreeSet<Arc<str>>,
+}
+
+impl HeldAck {
+    /// With what was said of the same problem before: what people saw then, and now.
+    pub(crate) fn add(&mut self, earlier: Self) {
+        self.severity = self.severity.max(earlier.severity);
+        self.sources.extend(earlier.sources);
+    }
+}
+
+/// Why a problem is not what the person saw any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outgrown {
+    Worse(Severity),
+    /// This source claims it, too, or has begun again.
+    Another(Arc<str>),
 }
 
 /// How often people called something a false positive. The counts only grow, and outlive restarts.

@@ -170,6 +170,11 @@ impl Problem {
         self.claims.keys().all(|claimant| claimant.test)
     }
 
+    /// Who claims it, without tests.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.claims.keys().filter(|claimant| !claimant.test).map(|claimant| &claimant.source)
+    }
+
     pub(crate) fn severity(&self) -> Severity {
         self.shown().map(|(_, claim)| claim.severity).max().unwrap_or(Severity::Info)
     }

@@ -3,12 +3,12 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_model::{Ack, ConditionSpec, ConditionStatus, Name, ProblemKey, Severity, view::ConditionView};
+use nodewell_model::{Ack, ConditionSpec, ConditionStatus, Name, ProblemKey, view::ConditionView};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Limits, Rejection,
-    acks::HeldAck,
+    acks::{HeldAck, Outgrown},
     claim::{Claim, Claimant, Problem},
     daemon::Daemon,
     mutes::ConditionMutes,
@@ -110,8 +110,9 @@ impl ConditionState {
 
     /// The problem, which is there, is a false positive.
     pub(crate) fn hold_ack(&mut self, key: &ProblemKey, ack: &Ack) {
-        let Some(severity) = self.problems.get(key).map(Problem::severity) else { return };
-        self.acks.insert(key.clone(), HeldAck { ack: ack.clone(), severity });
+        let Some(problem) = self.problems.get(key) else { return };
+        let (severity, sources) = (problem.severity(), problem.sources().cloned().collect());
+        self.acks.insert(key.clone(), HeldAck { ack: ack.clone(), severity, sources });
         self.count_turning();
     }
 
@@ -122,11 +123,26 @@ impl ConditionState {
         Some(held)
     }
 
-    /// How bad a false positive is, where that is worse than when it was called one.
-    pub(crate) fn outgrown(&self, key: &ProblemKey) -> Option<Severity> {
+    /// Why a false positive is not what the person saw any more, if so.
+    pub(crate) fn outgrown(&self, key: &ProblemKey) -> Option<Outgrown> {
         let held = self.acks.get(key)?;
-        let severity = self.problems.get(key)?.severity();
-        (severity > held.severity).then_some(severity)
+        let problem = self.problems.get(key)?;
+        let severity = problem.severity();
+        if severity > held.severity {
+            return Some(Outgrown::Worse(severity));
+        }
+        let other = problem.sources().find(|source| !held.sources.contains(*source))?;
+        Some(Outgrown::Another(Arc::clone(other)))
+    }
+
+    /// `source` claims a false positive no more, which goes on: what it claims next is news, and what is left is what
+    /// is called so. Returns whether that is another ack than before.
+    pub(crate) fn narrow_ack(&mut self, key: &ProblemKey, source: &str) -> bool {
+        let Some(severity) = self.problems.get(key).map(Problem::severity) else { return false };
+        let Some(held) = self.acks.get_mut(key) else { return false };
+        let is_less = severity < held.severity;
+        held.severity = held.severity.min(severity);
+        held.sources.remove(source) || is_less
     }
 
     /// After rows were loaded in any order: returns those that are about no real problem, which are struck out.

@@ -75,8 +75,8 @@ impl<K: Kind> Kind for Maybe<K> {
     }
 }
 
-/// As TOML writes a string: JSON's are among its basic strings.
+/// As TOML writes a string: JSON's are among its basic strings, but for a DEL, which JSON does not escape.
 #[must_use]
 pub fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }

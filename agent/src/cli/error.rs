@@ -8,6 +8,7 @@ use std::{
 use nodewell_client::ClientError;
 use nodewell_rules::Diagnostic;
 
+use super::render::one_line;
 pub(super) use crate::runtime::exit_code::{
     CONFIG, DATA, NO_INPUT, NO_PERMISSION, SOFTWARE, TEMPORARY, UNAVAILABLE, USAGE,
 };
@@ -64,8 +65,13 @@ impl CommandError {
             return ExitCode::SUCCESS;
         }
         // With stderr gone as well, there is nowhere left to write to.
-        let _ = writeln!(io::stderr(), "nodewell: {self}");
+        let _ = writeln!(io::stderr(), "nodewell: {}", self.shown());
         ExitCode::from(self.code())
+    }
+
+    /// It may quote files and answers of others: what drives a terminal does not reach it.
+    fn shown(&self) -> String {
+        self.to_string().lines().map(one_line).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -110,6 +116,12 @@ mod tests {
         assert_eq!(status(503).code(), 69);
         assert_eq!(status(500).code(), 70);
         assert_eq!(CommandError::Client(ClientError::NotRunning { path: "/s".into() }).code(), 69);
+    }
+
+    #[test]
+    fn what_it_quotes_drives_no_terminal() {
+        let quoting = CommandError::new(DATA, "a.yaml#\u{1b}[2J/b.json:1: no\n  value \u{202e}there");
+        assert_eq!(quoting.shown(), "a.yaml#\u{fffd}[2J/b.json:1: no\n  value \u{fffd}there");
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod tests;
 mod words;
 
 use std::{
+    collections::BTreeSet,
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -139,9 +140,13 @@ fn next_steps(folder: &Path, files: &[NewFile], written: &[Written], inputs: &[P
     }
     let monitors = folder.join("monitors.d");
     let names: Vec<PathBuf> = files.iter().map(|file| folder.join(&file.name)).collect();
-    let old =
+    let given =
         inputs.iter().flat_map(|path| input::monitors(path)).filter_map(|path| Some(monitors.join(path.file_name()?)));
-    for old in old.filter(|old| !names.contains(old) && old.is_file()) {
+    // What came of a manifest may lie there in the other form, of an earlier import or from before one.
+    let here = names.iter().filter(|name| name.parent() == Some(monitors.as_path()));
+    let other_forms = here.flat_map(|name| ["json", "toml"].map(|form| name.with_extension(form)));
+    let old: BTreeSet<PathBuf> = given.chain(other_forms).filter(|old| !names.contains(old) && old.is_file()).collect();
+    for old in old {
         lines.push(format!("{} is still loaded, beside what came of it: remove it", old.display()));
     }
     if !files.is_empty() {

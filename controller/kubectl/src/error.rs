@@ -5,7 +5,7 @@ use std::{
     process::ExitCode,
 };
 
-use crate::access::AccessError;
+use crate::{access::AccessError, text::one_line};
 
 pub(crate) const USAGE: u8 = 64;
 /// What was named is not there.
@@ -47,8 +47,13 @@ impl CommandError {
             return ExitCode::SUCCESS;
         }
         // With stderr gone as well, there is nowhere left to write to.
-        let _ = writeln!(io::stderr(), "kubectl-nodewell: {self}");
+        let _ = writeln!(io::stderr(), "kubectl-nodewell: {}", self.shown());
         ExitCode::from(self.code())
+    }
+
+    /// It may quote a server's answer, or a proxy's: what drives a terminal does not reach it.
+    fn shown(&self) -> String {
+        self.to_string().lines().map(one_line).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -87,6 +92,12 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_it_quotes_drives_no_terminal() {
+        let quoting = CommandError::new(UNAVAILABLE, "\u{1b}]0;x\u{7}Bad Gateway\nlook whether it is up");
+        assert_eq!(quoting.shown(), "\u{fffd}]0;x\u{fffd}Bad Gateway\nlook whether it is up");
+    }
 
     #[test]
     fn a_closed_pipe_changes_no_code_and_a_full_disk_does() {

@@ -11,7 +11,7 @@ pub(crate) mod why;
 
 use jiff::{Timestamp, tz::TimeZone};
 
-pub(crate) use self::look::Look;
+pub(crate) use self::look::{Look, one_line};
 
 /// How much is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,5 +59,5 @@ fn counted(count: usize, what: &str) -> String {
 
 /// Lines about what could not be read.
 fn notes(notes: &[String]) -> String {
-    notes.iter().map(|note| format!("note: {}\n", look::one_line(note))).collect()
+    notes.iter().map(|note| format!("note: {}\n", one_line(note))).collect()
 }

@@ -190,6 +190,26 @@ class Watch(unittest.TestCase):
         _, faults, _ = self.watch([well] * 3 + [again])
         self.assertEqual(faults, ["nodewell.service was started again while it settled"])
 
+    def test_one_that_crashed_and_is_up_again_between_two_well_looks_is_a_fault(self):
+        well, again = seen(agent(Disk="False")), seen(agent(Disk="False"), MainPID="41")
+        crashed = {"agent": None, "service": dict(CRASHED, MainPID="0"), "why": "timed out"}
+        starting = seen(agent(ready=False, Disk="False"), MainPID="41")
+        for looks in ([crashed, again], [crashed, starting, again]):
+            _, faults, took = self.watch([well] * 3 + looks)
+            how = "its last run ended with exit-code 1: see journalctl --unit nodewell"
+            self.assertEqual(faults, ["nodewell.service was started again while it settled, " + how])
+            self.assertLess(took, 6.0)
+
+    def test_what_is_started_again_before_it_is_well_is_none(self):
+        first, second = seen(None), seen(agent(Disk="False"), MainPID="41")
+        self.assertEqual(self.watch([first, second])[1], [])
+
+    def test_a_systemd_that_does_not_answer_is_no_new_process(self):
+        well, unheard = seen(agent(Disk="False")), dict(seen(agent(Disk="False")), service={})
+        _, faults, took = self.watch([well, unheard, well])
+        self.assertEqual((faults, took), ([], 10.0))
+        self.assertEqual(self.watch([unheard])[1], [], "where there is none")
+
     def test_a_ready_agent_is_waited_for_before_it_is_saved(self):
         clock = Clock()
         looks = [seen(None), seen(agent(ready=False)), seen(agent(Disk="False"))]

@@ -7,7 +7,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_model::Name;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
 use crate::{
     disk::megaraid::memory::CardMemory,
@@ -62,6 +63,7 @@ pub(super) enum Sign {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Baseline {
+    #[serde(deserialize_with = "known_entries")]
     counters: BTreeMap<Counter, Watched>,
     /// The newest entry of an NVMe error log that was reported.
     pub(super) reported_errors: Option<u64>,
@@ -78,7 +80,7 @@ pub(super) struct Baseline {
     /// Of a RAID card.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) card: Option<CardMemory>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "known_entries")]
     signs: BTreeMap<Sign, Debounce>,
     /// Of a software RAID array: what its checks found.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,6 +126,20 @@ struct Watched {
     /// Read once below `last`; the second time it is believed.
     #[serde(skip)]
     lower: bool,
+}
+
+/// A later version, from which a host went back, has entries of its own: they are left out, and the others stay.
+pub(super) fn known_entries<'de, D, K, V>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+where
+    D: Deserializer<'de>,
+    K: DeserializeOwned + Ord,
+    V: DeserializeOwned,
+{
+    let known = |(key, value): (String, Value)| {
+        let key = serde_json::from_value(Value::String(key)).ok()?;
+        Some((key, serde_json::from_value(value).ok()?))
+    };
+    Ok(BTreeMap::<String, Value>::deserialize(deserializer)?.into_iter().filter_map(known).collect())
 }
 
 /// When a reading is, and how much reading time has passed since the one before of this disk.

@@ -9,7 +9,7 @@ use nodewell_model::{Ack, ConditionStatus, MuteKey, Name, ProblemKey};
 use super::{Ledger, Rejection};
 use crate::{
     Now,
-    acks::HeldAck,
+    acks::{HeldAck, Outgrown},
     condition::{Cause, ConditionState},
 };
 
@@ -55,13 +55,16 @@ impl Ledger {
         Ok(held.iter().filter(turns).count())
     }
 
-    /// After a claim: a problem that is worse than it was then is not what the person saw. The caller derives the
-    /// status.
-    pub(super) fn review_ack(&mut self, problem: &ProblemKey, now: Now) {
-        let worse = self.states.get(&problem.condition).and_then(|state| state.outgrown(problem));
-        let Some(severity) = worse else { return };
+    /// After a claim: a problem that is worse than it was then, or that another source claims, is not what the person
+    /// saw. The caller derives the status.
+    pub(crate) fn review_ack(&mut self, problem: &ProblemKey, now: Now) {
+        let outgrown = self.states.get(&problem.condition).and_then(|state| state.outgrown(problem));
+        let Some(outgrown) = outgrown else { return };
         self.remove_ack(problem);
-        let why = message("FalsePositiveRevoked/figure-worse", &[("severity", &severity)]);
+        let why = match &outgrown {
+            Outgrown::Worse(severity) => message("FalsePositiveRevoked/figure-worse", &[("severity", severity)]),
+            Outgrown::Another(source) => message("FalsePositiveRevoked/figure-another", &[("source", source)]),
+        };
         self.revoke(&named(problem), 1, &why, now);
     }
 

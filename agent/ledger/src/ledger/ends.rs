@@ -116,7 +116,12 @@ impl Ledger {
         }
         let (ended, is_over) = (problem.claims.is_empty(), problem.is_test());
         // A test that is left is no part of what a person called a false positive.
-        if is_over && state.remove_ack(key).is_some() {
+        let is_other_ack = if is_over {
+            state.remove_ack(key).is_some()
+        } else {
+            !claimant.test && state.narrow_ack(key, &claimant.source)
+        };
+        if is_other_ack {
             self.dirty.ack(key);
         }
         if ended {

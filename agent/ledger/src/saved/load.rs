@@ -55,7 +55,7 @@ impl Ledger {
         self.index_claims();
         self.timers = self.deadlines();
         self.resume_mutes(&muted, now);
-        self.resume_acks();
+        self.resume_acks(now);
         self.end_other_boots(now);
         self.refresh_all(now.wall);
         taken
@@ -121,18 +121,25 @@ impl Ledger {
         }
     }
 
-    /// What was said of the problem meanwhile is newer.
-    fn load_ack(&mut self, problem: ProblemKey, held: HeldAck) {
-        match self.states.get_mut(&problem.condition) {
-            Some(state) => _ = state.acks.entry(problem).or_insert(held),
-            None => self.dirty.ack(&problem),
+    /// What was said of the problem meanwhile is newer, and of less: the claims of before were not there.
+    fn load_ack(&mut self, problem: ProblemKey, earlier: HeldAck) {
+        let Some(state) = self.states.get_mut(&problem.condition) else { return self.dirty.ack(&problem) };
+        match state.acks.get_mut(&problem) {
+            Some(held) => {
+                held.add(earlier);
+                self.dirty.ack(&problem);
+            }
+            None => _ = state.acks.insert(problem, earlier),
         }
     }
 
-    /// Of a problem that is over nothing is said any more.
-    fn resume_acks(&mut self) {
+    /// Of a problem that is over nothing is said any more; and what was claimed before these rows came may be worse
+    /// than what the person saw.
+    fn resume_acks(&mut self, now: Now) {
         let over: Vec<ProblemKey> = self.states.values_mut().flat_map(|state| state.settle_loaded_acks()).collect();
         over.iter().for_each(|problem| self.dirty.ack(problem));
+        let held: Vec<ProblemKey> = self.states.values().flat_map(|state| state.acks.keys().cloned()).collect();
+        held.iter().for_each(|problem| self.review_ack(problem, now));
     }
 
     /// A daemon that has reported meanwhile has newer state.

@@ -99,6 +99,53 @@ fn what_gets_worse_is_not_what_the_person_saw() {
     assert_eq!(seen, [("FalsePositiveRevoked".to_owned(), text.to_owned())]);
 }
 
+fn smartd(finding: Finding) -> Finding {
+    Finding { source: Arc::from("smartd"), severity: Severity::Critical, ..finding }
+}
+
+/// What a peer reports wrongly, and is called so, hides nothing that the kernel says of the same disk.
+#[test]
+fn what_another_source_reports_is_not_what_the_person_saw() {
+    let mut ledger = watched();
+    ledger.apply(smartd(raise("sda", 1)), at(1)).unwrap();
+    ledger.ack(&key(None), &by("root", 2), at(2)).unwrap();
+    events(&mut ledger);
+    ledger.apply(smartd(raise("sda", 3)), at(3)).unwrap();
+    ledger.apply(Finding { test: true, ..raise("sda", 3) }, at(3)).unwrap();
+    assert_eq!(status(&mut ledger), ConditionStatus::False, "the same again, and a test");
+    events(&mut ledger);
+    ledger.apply(raise("sda", 4), at(4)).unwrap();
+    assert_eq!(status(&mut ledger), ConditionStatus::True, "milder, and another's");
+    let text = "IOError on sda is no false positive any more: kernel-monitor reports it now, which it did not then";
+    assert_eq!(events(&mut ledger), [("FalsePositiveRevoked".to_owned(), text.to_owned())]);
+}
+
+/// One that never ends does not keep the others from beginning again.
+#[test]
+fn a_source_that_ended_and_begins_again_turns_its_condition() {
+    let mut ledger = sick(&["sda"]);
+    ledger.apply(smartd(raise("sda", 2)), at(2)).unwrap();
+    assert_eq!(ledger.ack(&key(None), &by("root", 3), at(3)), Ok(1));
+    ledger.apply(clear("sda", 4), at(4)).unwrap();
+    assert_eq!(status(&mut ledger), ConditionStatus::False, "smartd's is left, and was seen");
+    let mut next = Disk::of(&ledger).restart(BOOT, at(5));
+    assert_eq!(problems(&mut next), [("sda".to_owned(), Some("root".to_owned()))]);
+    next.apply(raise("sda", 6), at(6)).unwrap();
+    assert_eq!(status(&mut next), ConditionStatus::True);
+}
+
+#[test]
+fn what_is_left_of_it_may_not_get_as_bad_as_what_ended() {
+    let mut ledger = sick(&["sda"]);
+    ledger.apply(smartd(raise("sda", 2)), at(2)).unwrap();
+    ledger.ack(&key(None), &by("root", 3), at(3)).unwrap();
+    ledger.apply(smartd(clear("sda", 4)), at(4)).unwrap();
+    ledger.apply(raise("sda", 5), at(5)).unwrap();
+    assert_eq!(status(&mut ledger), ConditionStatus::False);
+    ledger.apply(Finding { severity: Severity::Critical, ..raise("sda", 6) }, at(6)).unwrap();
+    assert_eq!(status(&mut ledger), ConditionStatus::True);
+}
+
 #[test]
 fn a_daemon_that_reports_it_worse_turns_it_too() {
     let mut ledger = ledger();
@@ -230,6 +277,41 @@ fn what_a_late_disk_has_is_added_up() {
     assert_eq!(counted(&saved.restart(BOOT, at(5))), (2, 2));
 }
 
+/// What was reported before they came, the person has not seen.
+#[test]
+fn what_got_worse_before_a_late_disk_came_turns() {
+    let mut before = sick(&["sda"]);
+    before.ack(&key(None), &by("root", 2), at(2)).unwrap();
+    let mut saved = Disk::of(&before);
+    let mut late = watched();
+    late.apply(Finding { severity: Severity::Critical, ..raise("sda", 3) }, at(3)).unwrap();
+    late.skip_rows();
+    assert_eq!(late.load(saved.rows(), at(4)).unreadable, 0);
+    assert_eq!(status(&mut late), ConditionStatus::True);
+    assert_eq!(problems(&mut late), [("sda".to_owned(), None)]);
+    assert_eq!(events(&mut late).last().unwrap().0, "FalsePositiveRevoked");
+    saved.keep(&mut late);
+    assert!(!saved.0.keys().any(|(_, key)| key.starts_with("ack ")), "nor is it so after the next start");
+}
+
+#[test]
+fn what_was_said_before_and_after_a_late_disk_came_holds_together() {
+    let mut before = sick(&["sda"]);
+    before.apply(smartd(raise("sda", 2)), at(2)).unwrap();
+    before.ack(&key(None), &by("root", 3), at(3)).unwrap();
+    let mut saved = Disk::of(&before);
+    let mut late = sick(&["sda"]);
+    late.ack(&key(None), &by("bob", 4), at(4)).unwrap();
+    late.skip_rows();
+    assert_eq!(late.load(saved.rows(), at(5)).unreadable, 0);
+    assert_eq!(status(&mut late), ConditionStatus::False);
+    saved.keep(&mut late);
+    let mut next = saved.restart(BOOT, at(6));
+    assert_eq!(problems(&mut next), [("sda".to_owned(), Some("bob".to_owned()))]);
+    next.apply(smartd(raise("sda", 7)), at(7)).unwrap();
+    assert_eq!(problems(&mut next), [("sda".to_owned(), Some("bob".to_owned()))], "root saw smartd's");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
@@ -249,6 +331,7 @@ proptest! {
                 let turning = state.problems.keys().filter(|key| state.turns(key)).count();
                 prop_assert_eq!(turning, state.turning);
                 prop_assert!(state.acks.keys().all(|key| state.is_real(key)));
+                prop_assert!(state.acks.keys().all(|key| state.outgrown(key).is_none()));
                 let is_true = state.transition.status == Some(ConditionStatus::True);
                 prop_assert_eq!(is_true, turning > 0);
             }

@@ -12,6 +12,7 @@ use std::{
 
 use regex::bytes::Regex;
 
+pub(super) use known::text as known_modules_text;
 pub use metrics::{METRICS, StatsMetric, prometheus_name};
 
 use super::{json::Object, translate_re2};

@@ -1,8 +1,10 @@
 //! The folder that the files are written to: all of them, or none.
 
 use std::{
-    fmt, fs,
+    fmt,
+    fs::{self, Metadata, OpenOptions, Permissions},
     io::{self, ErrorKind, Write},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown},
     path::{Path, PathBuf},
 };
 
@@ -88,23 +90,45 @@ enum State {
 
 /// In one step: the agent may read it at any time.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
+    path.parent().map_or(Ok(()), make_folder)?;
     let mut name = path.file_name().unwrap_or_default().to_owned();
     // No rule file, and no configuration, by its extension.
     name.push(".new");
     let draft = path.with_file_name(name);
-    let written = fs::File::create(&draft).and_then(|mut file| {
-        file.write_all(content)?;
-        file.sync_all()
-    });
+    let written = write_draft(&draft, content, fs::metadata(path).ok().as_ref());
     let done = written.and_then(|()| fs::rename(&draft, path));
     if done.is_err() {
         // What is left of it would only be in the way.
         let _ = fs::remove_file(&draft);
     }
     done
+}
+
+/// Makes what is missing of `folder`, as packages do: the agent's user reads there, whatever umask the caller has.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    folder.parent().map_or(Ok(()), make_folder)?;
+    fs::create_dir(folder)?;
+    fs::set_permissions(folder, Permissions::from_mode(0o755))
+}
+
+/// A new file, with the owner and the rights of the one that was there `before`; for all to read if there was none.
+/// What lies at its place is removed, and not written through: it may be a link.
+fn write_draft(draft: &Path, content: &[u8], before: Option<&Metadata>) -> io::Result<()> {
+    match fs::remove_file(draft) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(draft)?;
+    file.write_all(content)?;
+    if let Some(before) = before {
+        // Only root can give a file away; one's own is one's own already.
+        let _ = fchown(&file, Some(before.uid()), Some(before.gid()));
+    }
+    file.set_permissions(before.map_or_else(|| Permissions::from_mode(0o644), Metadata::permissions))?;
+    file.sync_all()
 }
 
 #[cfg(test)]
@@ -131,6 +155,30 @@ mod tests {
         Target::new(folder.path(), true).write(&[file("monitors.d/a.toml", "a = 3\n")]).unwrap();
         assert_eq!(read("monitors.d/a.toml").as_deref(), Some("a = 3\n"));
         assert_eq!(fs::read_dir(folder.path().join("monitors.d")).unwrap().count(), 1, "no draft is left");
+    }
+
+    #[test]
+    fn a_link_in_the_way_is_not_written_through() {
+        let folder = tempfile::tempdir().unwrap();
+        let (monitors, other) = (folder.path().join("monitors.d"), folder.path().join("other"));
+        fs::create_dir(&monitors).unwrap();
+        fs::write(&other, "of another\n").unwrap();
+        std::os::unix::fs::symlink(&other, monitors.join("a.toml.new")).unwrap();
+        Target::new(folder.path(), false).write(&[file("monitors.d/a.toml", "a = 1\n")]).unwrap();
+        assert_eq!(fs::read_to_string(&other).unwrap(), "of another\n");
+        assert!(fs::symlink_metadata(monitors.join("a.toml")).unwrap().is_file());
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_has_its_rights_still() {
+        let folder = tempfile::tempdir().unwrap();
+        let (target, path) = (Target::new(folder.path(), true), folder.path().join("monitors.d/a.toml"));
+        let mode = || fs::metadata(&path).unwrap().mode() & 0o777;
+        target.write(&[file("monitors.d/a.toml", "a = 1\n")]).unwrap();
+        assert_eq!(mode(), 0o644);
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        target.write(&[file("monitors.d/a.toml", "a = 2\n")]).unwrap();
+        assert_eq!((mode(), fs::read_to_string(&path).unwrap().as_str()), (0o640, "a = 2\n"));
     }
 
     #[test]

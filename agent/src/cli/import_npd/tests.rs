@@ -217,6 +217,8 @@ fn what_is_still_loaded_is_named() {
     let files = [NewFile { name: "monitors.d/mine.toml".into(), text: String::new() }];
     let steps = next_steps(folder.path(), &files, &[], &[monitors.join("mine.json")]);
     assert!(steps[0].ends_with("monitors.d/mine.json is still loaded, beside what came of it: remove it"), "{steps:?}");
+    let steps = next_steps(folder.path(), &files, &[], &["npd.yaml".into()]);
+    assert!(steps[0].ends_with("monitors.d/mine.json is still loaded, beside what came of it: remove it"), "{steps:?}");
     let kept = [NewFile { name: "monitors.d/mine.json".into(), text: String::new() }];
     assert_eq!(next_steps(folder.path(), &kept, &[], &[monitors.join("mine.json")]).len(), 1);
     assert_eq!(next_steps(folder.path(), &[], &[], &[]), ["there is nothing to write"]);

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::cli::{
     age::age,
-    error::{CommandError, SOFTWARE},
+    error::{CommandError, SOFTWARE, TEMPORARY},
     out::Out,
     output::Document,
 };
@@ -119,13 +119,13 @@ impl<'a> Way<'a> {
             return self.step("no condition: this rule makes an event only");
         };
         let deadline = Instant::now() + STATION_TIMEOUT;
-        while !self.holds(&self.client.get("/v1/status").await?) {
+        loop {
+            let view: NodeView = self.client.get("/v1/status").await?;
+            if self.holds(&view) {
+                break;
+            }
             if Instant::now() >= deadline {
-                let message = format!(
-                    "the event is there, but {condition} did not become True within {} s",
-                    STATION_TIMEOUT.as_secs()
-                );
-                return Err(CommandError::new(SOFTWARE, message));
+                return Err(not_turned(&view, condition, &self.answer.reason));
             }
             sleep(ASK_EVERY).await;
         }
@@ -164,6 +164,32 @@ impl<'a> Way<'a> {
     }
 }
 
+/// A test is a part of the problem that is there already, if one is, and turns nothing by itself.
+fn not_turned(view: &NodeView, condition: &Name, reason: &Name) -> CommandError {
+    let of_condition = view.conditions.iter().filter(|one| one.condition == *condition);
+    let mut problems = of_condition.flat_map(|one| &one.problems);
+    let real = problems.find(|problem| problem.reason == *reason && !problem.test);
+    let secs = STATION_TIMEOUT.as_secs();
+    match real.map(|problem| &problem.false_positive) {
+        Some(Some(ack)) => CommandError::new(
+            TEMPORARY,
+            format!(
+                "{reason} is there, and called a false positive by {}: a test is a part of it, and turns no condition; \
+                 `nodewell unack {reason}` first",
+                ack.by
+            ),
+        ),
+        Some(None) => CommandError::new(
+            TEMPORARY,
+            format!("{reason} is there already, and a test is a part of it: try again once it has ended"),
+        ),
+        None => CommandError::new(
+            SOFTWARE,
+            format!("the event is there, but {condition} did not become True within {secs} s"),
+        ),
+    }
+}
+
 fn report(view: &NodeView, sent: bool) -> String {
     let api = &view.apiserver;
     let last = api.last_success.map_or("never".to_owned(), |time| format!("{} ago", age(time, Timestamp::now())));
@@ -174,6 +200,38 @@ fn report(view: &NodeView, sent: bool) -> String {
         ApiserverState::Connecting => "API server: not connected yet; it gets this once it answers".to_owned(),
         ApiserverState::Failing => {
             format!("API server: failing ({}), last success {last}; it gets this once it answers", api.message)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_that_turns_nothing_names_what_is_in_its_way() {
+        let time = "2026-12-01T08:00:00Z";
+        let error = |changes: serde_json::Value| {
+            let mut problem = json!({"id": "1", "reason": "KernelOops", "severity": "error", "since": time,
+                "last_seen": time, "count": 1, "message": "", "source": "kernel-monitor"});
+            problem.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+            let condition = json!({"type": "KernelUnhealthy", "status": "False", "reason": "R", "message": "",
+                "transition": time, "problems": [problem]});
+            let view = json!({"node": "n1", "daemons": [], "conditions": [condition],
+                "apiserver": {"state": "disabled", "last_success": null}});
+            let view: NodeView = serde_json::from_value(view).unwrap();
+            let (condition, reason) = (Name::fixed("KernelUnhealthy"), Name::fixed("KernelOops"));
+            not_turned(&view, &condition, &reason).to_string()
+        };
+        let ack = json!({"false_positive": {"at": time, "by": "alice (root)", "why": "w"}});
+        let acked = error(ack);
+        assert!(
+            acked.contains("false positive by alice (root)") && acked.contains("`nodewell unack KernelOops`"),
+            "{acked}"
+        );
+        assert!(error(json!({})).contains("KernelOops is there already, and a test is a part of it"));
+        for other in [json!({"test": true}), json!({"reason": "RCUStall"})] {
+            assert_eq!(error(other), "the event is there, but KernelUnhealthy did not become True within 5 s");
         }
     }
 }

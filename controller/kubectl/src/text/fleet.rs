@@ -70,7 +70,7 @@ fn of_group(group: &Group, page: &Page) -> String {
         let cells = [row.node.clone(), zone, rack, page.age(row.since), reason, reported_by, row.message.clone()];
         table.row(None, cells);
     }
-    let hint = format!("--all, or --condition {} -o wide", group.condition);
+    let hint = format!("--all, or --condition {} -o wide", one_line(&group.condition));
     format!(
         "{}\n{}{}",
         page.look.paint(paint, &title),
@@ -191,4 +191,34 @@ fn more(count: usize, page: &Page, hint: &str) -> String {
 
 fn look(page: &Page) -> Look {
     if page.is_wide() { page.uncut() } else { page.look }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::{Timestamp, tz::TimeZone};
+
+    use super::*;
+    use crate::{text::Extent, view::fleet::Row};
+
+    /// Types of conditions are whatever a Node has.
+    #[test]
+    fn no_part_of_a_group_drives_a_terminal() {
+        let row = |n: usize| Row {
+            node: format!("n{n}"),
+            zone: None,
+            rack: None,
+            since: None,
+            reason: "R\u{1b}[2J".to_owned(),
+            message: "m\u{9b}2J".to_owned(),
+            reported_by: Some("x\u{1b}c".to_owned()),
+        };
+        let (zones, racks) = (BTreeMap::from([("a\u{1b}[m".to_owned(), 11)]), BTreeMap::new());
+        let condition = "Disk\u{1b}[2J".to_owned();
+        let group = Group { condition, health: Health::Problem, zones, racks, nodes: (0..11).map(row).collect() };
+        let look = Look { colours: false, width: None };
+        let page = Page { look, extent: Extent::Folded, now: Timestamp::UNIX_EPOCH, zone: TimeZone::UTC };
+        let text = of_group(&group, &page);
+        assert!(text.contains("and 1 more (--all, or --condition Disk"), "{text}");
+        assert!(text.lines().flat_map(str::chars).all(|sign| !nodewell_printable::is_hidden(sign)), "{text:?}");
+    }
 }

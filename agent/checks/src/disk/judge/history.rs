@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::Known;
 use crate::{
     disk::{
-        baseline::{Baseline, ReadTime},
+        baseline::{Baseline, ReadTime, known_entries},
         reading::Identity,
     },
     probe::{Now, last_saved::LastSaved},
@@ -36,6 +36,7 @@ pub(super) struct DiskHistory {
 #[derive(Serialize, Deserialize)]
 struct Disks {
     version: u32,
+    #[serde(deserialize_with = "known_entries")]
     disks: BTreeMap<String, Baseline>,
 }
 

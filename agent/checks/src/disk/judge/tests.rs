@@ -215,6 +215,23 @@ fn what_an_unknown_version_saved_is_forgotten() {
     }
 }
 
+/// After a way back from a version that has more: errors of before must not be taken for old ones.
+#[test]
+fn what_a_later_version_saved_is_taken_as_far_as_it_is_known() {
+    let mut bench = Bench::new();
+    let errors = |count| nvme_with(|health| health.media_errors = count);
+    bench.one("nvme0", errors(0));
+    assert_eq!(reasons(&bench.one("nvme0", errors(9))), ["MediaErrorsGrowing"]);
+    let mut saved = bench.judge.save().unwrap();
+    let disk = &mut saved["disks"]["S1"];
+    disk["signs"] = serde_json::json!({"of-a-later-version": {"holds": true}});
+    disk["counters"]["of-a-later-version"] = serde_json::json!({"base": 1, "last": 2});
+    saved["disks"]["S2"] = serde_json::json!({"card": 7});
+    bench.judge = DiskJudge::new(DiskSettings::default());
+    bench.judge.load(saved);
+    assert_eq!(reasons(&bench.one("nvme0", errors(9))), ["MediaErrorsGrowing"]);
+}
+
 #[test]
 fn a_disk_is_known_by_its_serial_number_not_by_its_slot() {
     let mut bench = Bench::new();

@@ -11,7 +11,7 @@ use super::{
     parts::{Decision, Parts, Piece, spelled},
     write,
 };
-use crate::{Location, draft::Draft, rule::Rule};
+use crate::{Location, draft::Draft, npd::stats::known_modules_text, rule::Rule};
 
 /// A file, taken apart.
 pub(super) struct ImportedFile<'a> {
@@ -105,8 +105,10 @@ impl<'a> ImportedFile<'a> {
     fn known_modules(&self) -> Option<NewFile> {
         let name = kept::known_modules(&self.file.path, &self.file.text)?;
         let is_below = name.is_relative() && !name.components().any(|part| part == std::path::Component::ParentDir);
-        let text = std::fs::read_to_string(self.file.path.parent()?.join(&name)).ok()?;
-        is_below.then(|| NewFile { name: PathBuf::from(FOLDER).join(name), text })
+        // What lies elsewhere is not written, and not even opened.
+        let path = self.file.path.parent().filter(|_| is_below)?.join(&name);
+        let text = known_modules_text(&path).ok()?;
+        Some(NewFile { name: PathBuf::from(FOLDER).join(name), text })
     }
 
     fn indices(&self, wanted: impl Fn(&Piece) -> bool) -> Vec<usize> {

@@ -270,6 +270,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_written_is_toml_whatever_the_value_is() {
+        for name in ["a\u{7f}b", "a\"\n[grant]\nb", "a\\", "\u{1b}"] {
+            let found = of(&[format!("--hostname-override={name}").as_str()]);
+            let table: toml::Table = found.toml.parse().unwrap();
+            assert_eq!(table["node-name"].as_str(), Some(name), "{}", found.toml);
+            assert_eq!(table.len(), 1, "{}", found.toml);
+        }
+    }
+
+    #[test]
     fn what_has_no_counterpart_is_named_with_what_to_do() {
         let found = of(&[
             "--enable-k8s-exporter=false",

@@ -323,3 +323,25 @@ fn errors_are_reported_and_nothing_is_written() {
     let empty = import(&[mine("{\"plugin\": \"kmsg\"}")], Beside::Shipped).unwrap();
     assert_eq!((empty.files.len(), empty.items[0].text.as_str()), (0, "it has no rules"));
 }
+
+/// A path of the container is one of this machine by chance alone, and may be what has no end.
+#[test]
+fn modules_that_are_no_file_or_lie_elsewhere_are_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("modules.json");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (sender, answers) = std::sync::mpsc::channel();
+    for name in ["modules.json".to_owned(), pipe.display().to_string()] {
+        let text = format!(
+            r#"{{"osFeature": {{"metricsConfigs": {{"system/os_feature": {{"displayName": "x"}}}},
+            "knownModulesConfigPath": "{name}"}}}}"#
+        );
+        let (file, sender) = (NpdFile { path: folder.path().join("stats.json"), text }, sender.clone());
+        std::thread::spawn(move || {
+            let imported = import(&[file], Beside::Shipped);
+            let _ = sender.send(imported.map(|imported| imported.files.len()));
+        });
+        let files = answers.recv_timeout(std::time::Duration::from_secs(180)).expect("nothing is waited for");
+        assert_eq!(files, Ok(1), "{name}");
+    }
+}

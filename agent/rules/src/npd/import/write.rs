@@ -134,9 +134,9 @@ fn default_severity(holds_condition: bool) -> Severity {
     if holds_condition { Severity::Error } else { Severity::Warn }
 }
 
-/// A basic string; beside what JSON escapes, TOML does not allow a DEL.
+/// A basic string.
 fn string(text: &str) -> String {
-    quoted(text).replace('\u{7f}', "\\u007F")
+    quoted(text)
 }
 
 /// A literal string, in which a pattern stands as it is, where it can be one.

@@ -30,7 +30,8 @@ pub(super) fn read(features: &Object<'_>, report: &mut Report<'_>) -> Option<Vec
     }
 }
 
-fn text(path: &Path) -> io::Result<String> {
+/// The text of such a file, if it is one: a path of another machine may be a pipe here, or have no end.
+pub(in crate::npd) fn text(path: &Path) -> io::Result<String> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::other("not a regular file"));
     }

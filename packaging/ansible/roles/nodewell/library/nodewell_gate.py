@@ -235,6 +235,12 @@ def failed(properties, unit):
     return ["{0} has failed{1}".format(unit, ended(properties))]
 
 
+def process(properties):
+    """The number of the one that runs; nothing where none does, and where systemd did not answer."""
+    number = properties.get("MainPID", "0")
+    return None if number == "0" else number
+
+
 def state_of(properties, unit):
     if not properties:
         return ""
@@ -292,18 +298,20 @@ def unknown_of(conditions):
 def watch(look_once, before, params, clock=time):
     """Looks until all is well for long enough, or cannot become so: what was seen last, and what is wrong with it."""
     began = clock.monotonic()
-    well_since, process = None, None
+    well_since, settling, last_end = None, None, ""
     while True:
         seen = look_once()
         faults, pending = judge(before, seen, params)
         now = clock.monotonic()
-        if not faults and not pending:
-            running = seen["service"].get("MainPID")
-            if well_since is None:
-                well_since, process = now, running
-            if running != process:
-                faults = ["{0} was started again while it settled{1}".format(params["unit"], ended(seen["service"]))]
-            elif now - well_since >= params["settle_secs"]:
+        running = process(seen["service"])
+        # Of a run that is over systemd knows how it ended until the next one begins.
+        last_end = ended(seen["service"]) or last_end
+        if settling is not None and running not in (None, settling):
+            faults.append("{0} was started again while it settled{1}".format(params["unit"], last_end))
+        elif not faults and not pending:
+            settling, last_end = settling or running, ""
+            well_since = now if well_since is None else well_since
+            if now - well_since >= params["settle_secs"]:
                 return seen, []
         else:
             well_since = None
