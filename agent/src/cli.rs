@@ -1,7 +1,6 @@
 //! The command line `nodewell`: reads the socket for people and scripts. One file for each command.
 
 mod ack;
-mod age;
 mod check;
 mod clear;
 mod collect_pstore;

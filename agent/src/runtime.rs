@@ -3,7 +3,6 @@
 pub mod activation;
 pub mod clock;
 pub mod crash;
-pub mod exit_code;
 pub mod heap;
 pub mod notify;
 pub mod panics;

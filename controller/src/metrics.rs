@@ -5,25 +5,18 @@ mod done;
 mod fence_requests;
 mod fenceable;
 mod logins;
-mod page;
 mod shown;
 mod stranded;
 
-use std::{convert::Infallible, net::SocketAddr, rc::Rc, sync::Arc, time::Duration};
+use std::{future::ready, sync::Arc};
 
 use http_body_util::Full;
-use hyper::{Method, Request, Response, StatusCode, body::Bytes, header, server::conn::http1, service::service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::{Method, Request, Response, StatusCode, body::Bytes};
+pub use nodewell_metrics::bind;
 use nodewell_reconcile::{cache::Cache, clock::Clock};
-use tokio::{net::TcpListener, sync::Semaphore};
+use tokio::net::TcpListener;
 
 use crate::{kube::Requests, tally::Tally};
-
-/// A scraper or two, probes, and a person with curl.
-const CONNECTION_LIMIT: usize = 8;
-const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
-/// A connection's whole life: a scrape takes milliseconds.
-const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What the pages are made from.
 #[derive(Debug, Clone)]
@@ -37,36 +30,9 @@ pub struct Shown {
     pub node_reaper: bool,
 }
 
-/// Binds the address.
-pub async fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
-    TcpListener::bind(address).await
-}
-
 /// Serves until dropped; needs a `LocalSet`.
 pub async fn serve(listener: TcpListener, shown: Shown) {
-    let (permits, shown) = (Arc::new(Semaphore::new(CONNECTION_LIMIT)), Rc::new(shown));
-    loop {
-        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
-        let Ok((stream, _)) = listener.accept().await else {
-            // Out of descriptors, most likely: some come back when a connection ends.
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            continue;
-        };
-        let shown = Rc::clone(&shown);
-        tokio::task::spawn_local(async move {
-            let service = service_fn(|request| {
-                let answer = answer(&request, &shown);
-                async move { Ok::<_, Infallible>(answer) }
-            });
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEADER_TIMEOUT)
-                .serve_connection(TokioIo::new(stream), service);
-            // A scraper that hangs up or stalls is its own problem.
-            let _ = tokio::time::timeout(CONNECTION_TIMEOUT, connection).await;
-            drop(permit);
-        });
-    }
+    nodewell_metrics::serve(listener, move |request| ready(answer(&request, &shown))).await;
 }
 
 /// The page `/metrics`.
@@ -76,9 +42,8 @@ pub fn text(shown: &Shown) -> String {
 }
 
 fn answer<B>(request: &Request<B>, shown: &Shown) -> Response<Full<Bytes>> {
-    const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
     let (status, kind, body) = match (request.method(), request.uri().path()) {
-        (&Method::GET | &Method::HEAD, "/metrics") => (StatusCode::OK, METRICS, shown::text(shown)),
+        (&Method::GET | &Method::HEAD, "/metrics") => (StatusCode::OK, nodewell_metrics::TEXT, shown::text(shown)),
         (&Method::GET | &Method::HEAD, "/healthz") => (StatusCode::OK, "text/plain", "ok\n".to_owned()),
         (&Method::GET | &Method::HEAD, "/readyz") => readiness(shown),
         (_, "/metrics" | "/healthz" | "/readyz") => {
@@ -86,10 +51,7 @@ fn answer<B>(request: &Request<B>, shown: &Shown) -> Response<Full<Bytes>> {
         }
         _ => (StatusCode::NOT_FOUND, "text/plain", "there are /metrics, /healthz and /readyz\n".to_owned()),
     };
-    let mut response = Response::new(Full::new(Bytes::from(body)));
-    *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
-    response
+    nodewell_metrics::answer(status, kind, body)
 }
 
 /// Ready is who sees the whole cluster, leader or not.

@@ -14,6 +14,7 @@ use std::{cell::RefCell, collections::BTreeSet, time::Duration};
 
 use nodewell_reconcile::{api_error::ApiError, clock::Clock, cluster::LeaseKind};
 use nodewell_remediation::api::{GROUP, VERSION};
+use nodewell_time::Backoff;
 use serde::de::DeserializeOwned;
 use tokio::{
     sync::watch,
@@ -36,8 +37,8 @@ const SHORT: Duration = Duration::from_secs(1);
 const LASTING: Duration = Duration::from_secs(60);
 /// Events on what is in no namespace are emitted in this one.
 pub(crate) const NODE_EVENTS: &str = "/api/v1/namespaces/default/events";
-/// After a failure, doubled each time up to the second.
-const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(15));
+/// After a failure.
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(15));
 
 /// What is made of the objects of one kind.
 trait Sink {
@@ -93,14 +94,14 @@ async fn follow_events<F: Feed>(way: &Way<'_>, feed: F, clock: Clock, mut wanted
 
 /// Lists and watches one kind, again and again; never returns.
 async fn follow<F: Feed, S: Sink>(way: &Way<'_>, feed: F, path: String, sink: S) {
-    let mut pause = RETRY.0;
+    let mut pauses = PAUSES;
     let mut watch = Watch { sink, log: WatchLog::default(), at: String::new() };
     loop {
         let began = Instant::now();
         let ended = round(way, &feed, &path, &mut watch).await;
         // Not only by its last watch: others may have lived for weeks before.
         if began.elapsed() >= LASTING {
-            pause = RETRY.0;
+            pauses.reset();
         }
         match ended {
             Ok(lived) if lived >= LASTING => continue,
@@ -109,8 +110,7 @@ async fn follow<F: Feed, S: Sink>(way: &Way<'_>, feed: F, path: String, sink: S)
         }
         // Deaf until the next list: what changes meanwhile must not pass for silence.
         lose(&feed, &watch.sink);
-        sleep(pause).await;
-        pause = (pause * 2).min(RETRY.1);
+        sleep(pauses.pause()).await;
     }
 }
 

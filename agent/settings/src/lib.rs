@@ -4,7 +4,6 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod diagnostic;
-pub mod duration;
 pub mod files;
 mod fingerprint;
 mod key;
@@ -15,6 +14,7 @@ mod schema;
 pub mod section;
 mod table;
 
+pub use nodewell_time::duration;
 pub use toml::de::DeTable;
 
 pub use diagnostic::{Diagnostic, Location, Note};

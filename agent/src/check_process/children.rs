@@ -15,6 +15,7 @@ use nix::{
     unistd::Pid,
 };
 use nodewell_faults::message;
+use nodewell_time::Backoff;
 use tokio::{
     process::{Child, Command},
     sync::watch,
@@ -30,8 +31,6 @@ use crate::{
     runtime::{Spawner, Stop, program::CHECKS},
 };
 
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// A check process that ran for so long does not end because of how it was started: the pause starts over.
 const STEADY: Duration = Duration::from_secs(60);
 /// A start of so long waits for a disk.
@@ -65,7 +64,7 @@ pub struct Children {
 impl Children {
     /// Runs the check process of `group` until the stop, and starts it again when it ends.
     pub async fn supervise(mut self, group: Group) {
-        let mut pause = FIRST_PAUSE;
+        let mut pauses = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
         while !self.stop.is_set() {
             tokio::select! {
                 () = driver_is_there(group) => {}
@@ -86,14 +85,14 @@ impl Children {
                 Err(error) => format!("cannot be started: {error}"),
             };
             if began.elapsed() > STEADY {
-                pause = FIRST_PAUSE;
+                pauses.reset();
             }
+            let pause = pauses.pause();
             self.report_end(group, &how, pause).await;
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = self.stop.requested() => {}
             }
-            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 

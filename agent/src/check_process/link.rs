@@ -10,15 +10,14 @@ use nodewell_model::{
     api::{ClearRequest, ClearedView, ConditionProblem},
     view::{DaemonState, DaemonView},
 };
+use nodewell_time::Backoff;
 use serde::Deserialize;
 use tokio::{sync::Notify, time::timeout};
 
 use crate::check_process::status_line::StatusLine;
 
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// The longest pause between two tries to connect: an agent that was restarted is found within this time.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-
+/// Between two tries to connect: an agent that was restarted is found within the longest.
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(250), Duration::from_secs(5));
 /// A report holds for this long without another one; the reporter sends a heartbeat every third of it.
 const TTL: Duration = Duration::from_secs(90);
 /// So many different rejections are logged, each once.
@@ -76,12 +75,12 @@ impl Link {
 
     /// Follows the agent's events, over and over; never returns.
     pub(super) async fn follow(&self) {
-        let mut pause = FIRST_PAUSE;
+        let mut pauses = PAUSES;
         loop {
             let error = match self.client.follow("/v1/events?follow=true").await {
                 Ok(lines) => {
                     self.connected();
-                    pause = FIRST_PAUSE;
+                    pauses.reset();
                     self.receive(lines).await
                 }
                 Err(error) => error,
@@ -89,8 +88,7 @@ impl Link {
             if self.status_line.away(&error.to_string()) {
                 tracing::warn!(%error, "the agent is away; waiting for it");
             }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            tokio::time::sleep(pauses.pause()).await;
         }
     }
 

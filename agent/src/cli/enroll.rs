@@ -7,8 +7,9 @@ use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use nix::unistd::geteuid;
 use nodewell_settings::duration;
+use nodewell_time::Backoff;
 use serde::Serialize;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep_until};
 
 use super::{
     error::{CommandError, NO_INPUT, NO_PERMISSION, SOFTWARE, TEMPORARY, UNAVAILABLE, found},
@@ -69,8 +70,8 @@ pub(super) struct Enroll {
     node_name: Option<String>,
 }
 
-/// Between two looks whether it was approved; it doubles up to the second.
-const LOOK_EVERY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
+/// Between two looks whether it was approved.
+const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(10));
 
 /// How it ended.
 #[derive(Debug, Serialize)]
@@ -166,7 +167,7 @@ impl Enroll {
         server: &Server,
         out: &mut Out,
     ) -> Result<Progress, CommandError> {
-        let (deadline, mut pause, mut reported) = (Instant::now() + self.timeout, LOOK_EVERY.0, String::new());
+        let (deadline, mut pauses, mut reported) = (Instant::now() + self.timeout, PAUSES, String::new());
         loop {
             let progress = match provisioner.enrolment().locked_step(server).await {
                 // A server that comes and goes is waited for, once it has taken the request.
@@ -181,11 +182,11 @@ impl Enroll {
                 found(ExitCode::SUCCESS, announce(name, out))?;
             }
             reported.clone_from(name);
-            if Instant::now() + pause > deadline {
+            let next = Instant::now() + pauses.pause();
+            if next > deadline {
                 return Ok(progress);
             }
-            sleep(pause).await;
-            pause = (pause * 2).min(LOOK_EVERY.1);
+            sleep_until(next).await;
         }
     }
 

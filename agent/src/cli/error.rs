@@ -6,12 +6,12 @@ use std::{
 };
 
 use nodewell_client::ClientError;
-use nodewell_rules::Diagnostic;
-
-use super::render::one_line;
-pub(super) use crate::runtime::exit_code::{
-    CONFIG, DATA, NO_INPUT, NO_PERMISSION, SOFTWARE, TEMPORARY, UNAVAILABLE, USAGE,
+use nodewell_command::one_line;
+pub(super) use nodewell_command::{
+    exit_code::{CONFIG, DATA, NO_INPUT, NO_PERMISSION, SOFTWARE, TEMPORARY, UNAVAILABLE, USAGE},
+    usage,
 };
+use nodewell_rules::Diagnostic;
 
 /// Why a command did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -94,13 +94,6 @@ fn client_code(error: &ClientError) -> u8 {
         | ClientError::Broken { .. } => UNAVAILABLE,
         _ => SOFTWARE,
     }
-}
-
-/// Prints clap's message; `--help` and `--version` are no errors.
-pub(super) fn usage(error: &clap::Error) -> ExitCode {
-    let code = if error.use_stderr() { USAGE } else { 0 };
-    let _ = error.print();
-    ExitCode::from(code)
 }
 
 #[cfg(test)]

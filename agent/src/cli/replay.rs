@@ -17,9 +17,9 @@ use nodewell_rules::{
     Format, Replay as Run, ReplayError, ReplayFinding, ReplayOptions, Replayed,
     replay::{Calendar, ReplayKind, Unread},
 };
+use nodewell_time::local;
 
 use super::{
-    age::local,
     error::{CONFIG, CommandError, DATA, NO_INPUT},
     out::Out,
     output::{Document, Output},

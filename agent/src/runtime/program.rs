@@ -4,21 +4,19 @@ use std::{ffi::CString, io::Write, process::ExitCode};
 
 use clap::Parser;
 use nix::sys::signal::Signal;
+use nodewell_command::{
+    exit_code::{CONFIG, SOFTWARE},
+    usage,
+};
 use nodewell_rules::Diagnostic;
 use tokio::runtime::Runtime;
-
-use super::exit_code::{CONFIG, SOFTWARE, USAGE};
 
 /// The program of check processes, of their workers and of repairs.
 pub const CHECKS: &str = "nodewell-checks";
 
 /// Also with what the user sees of their own error or question.
 pub fn command_line<L: Parser>() -> Result<L, ExitCode> {
-    L::try_parse().map_err(|error| {
-        // A closed stdout is no reason to change the answer.
-        let _ = error.print();
-        ExitCode::from(if error.use_stderr() { USAGE } else { 0 })
-    })
+    L::try_parse().map_err(|error| usage(&error))
 }
 
 /// What runs on one thread, to its end.

@@ -7,14 +7,15 @@ use std::{
     time::Duration,
 };
 
+use nodewell_time::Backoff;
 use tokio::task::JoinSet;
 
 use crate::runtime::Stop;
 
 /// Enough for a line of 64 KiB and a regex's stack; the default of 2 MiB would be most of our address space.
 const THREAD_STACK_BYTES: usize = 512 * 1024;
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Before something that ended is started again.
+const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
 
 /// All that runs beside `main`.
 #[derive(Debug)]
@@ -78,7 +79,7 @@ impl Tasks {
     ) -> std::io::Result<()> {
         let own = stop.clone();
         let body = move || {
-            let mut pause = FIRST_PAUSE;
+            let mut pauses = PAUSES;
             while !stop.is_set() {
                 let how = match std::panic::catch_unwind(AssertUnwindSafe(|| work(&stop))) {
                     Ok(()) => Ended::Unasked,
@@ -88,8 +89,7 @@ impl Tasks {
                     break;
                 }
                 ended(how);
-                wait(&stop, pause);
-                pause = (pause * 2).min(LONGEST_PAUSE);
+                wait(&stop, pauses.pause());
             }
         };
         // The kernel stores 15 bytes of a thread's name.
@@ -105,7 +105,7 @@ impl Tasks {
     {
         let stop = self.stop.clone();
         self.tasks.spawn_local(async move {
-            let mut pause = FIRST_PAUSE;
+            let mut pauses = PAUSES;
             while !stop.is_set() {
                 // A task of its own, so that a panic ends it and not us.
                 let mut run = tokio::task::spawn_local(make());
@@ -121,7 +121,7 @@ impl Tasks {
                 if stop.is_set() {
                     break;
                 }
-                let panicked = ended.is_err();
+                let (panicked, pause) = (ended.is_err(), pauses.pause());
                 tracing::error!(
                     task = name,
                     panicked,
@@ -129,7 +129,6 @@ impl Tasks {
                     "task ended unasked, will restart"
                 );
                 tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
             }
             name
         });

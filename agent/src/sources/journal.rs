@@ -14,6 +14,7 @@ use nodewell_sys::{
     bus_error,
     journal::{Change, Journal as JournalReader, JournalError, JournalLibrary},
 };
+use nodewell_time::Backoff;
 
 use self::{
     directory::{JournalDirectory, Layout},
@@ -21,7 +22,7 @@ use self::{
 };
 use super::{
     Gap, Sink, Source, SourceState,
-    wait::{Backoff, StateReporter, Woken, wait},
+    wait::{LONGEST_PAUSE_SECS, PAUSES, StateReporter, Woken, wait},
 };
 use crate::runtime::{Stop, clock};
 
@@ -110,7 +111,7 @@ impl Journal {
             options,
             library: None,
             state: StateReporter::default(),
-            backoff: Backoff::default(),
+            backoff: PAUSES,
             text: Vec::new(),
             has_shown: false,
             skipped: 0,
@@ -295,7 +296,7 @@ impl Journal {
     }
 
     fn blind(error: FollowError) -> Option<SourceState> {
-        let retry = Backoff::LONGEST_SECS;
+        let retry = LONGEST_PAUSE_SECS;
         Some(match error {
             FollowError::Moved => return None,
             FollowError::Blind(state) => state,

@@ -16,6 +16,7 @@ use std::{
 
 use jiff::Timestamp;
 use nodewell_model::BootId;
+use nodewell_time::Backoff;
 
 use self::{
     device::{Device, Look},
@@ -28,7 +29,7 @@ pub use self::{
 };
 use super::{
     Sink, Source, SourceState,
-    wait::{Backoff, SIGN_OF_LIFE, StateReporter, Woken, wait},
+    wait::{LONGEST_PAUSE_SECS, PAUSES, SIGN_OF_LIFE, StateReporter, Woken, wait},
 };
 use crate::runtime::{Stop, clock, notify};
 
@@ -103,7 +104,7 @@ impl Kmsg {
             met_known: false,
             stamper: Stamper::default(),
         };
-        let (state, backoff) = (StateReporter::default(), Backoff::default());
+        let (state, backoff) = (StateReporter::default(), PAUSES);
         Self { input: options.input, start: options.start, intake, state, backoff, passes_over_descriptor: false }
     }
 
@@ -182,7 +183,7 @@ impl Kmsg {
             KmsgInput::Open { otherwise, .. } if self.passes_over_descriptor => otherwise.display().to_string(),
             KmsgInput::Open { .. } => "the kernel log as systemd opened it".to_owned(),
         };
-        let (log, retry) = (("log", &input as &dyn Display), ("retry", &Backoff::LONGEST_SECS as &dyn Display));
+        let (log, retry) = (("log", &input as &dyn Display), ("retry", &LONGEST_PAUSE_SECS as &dyn Display));
         match error.kind() {
             ErrorKind::NotFound => SourceState::blind(missing(&input, notify::is_service()), &[log, ("error", error)]),
             ErrorKind::PermissionDenied => SourceState::blind("PermissionDenied/kernel-log", &[log, ("error", error)]),

@@ -4,12 +4,16 @@
 use std::{os::fd::BorrowedFd, time::Duration};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nodewell_time::Backoff;
 
 use super::{Sink, SourceState};
 use crate::runtime::Stop;
 
 /// However quiet its log is, a source comes back to its monitor so often: a thread that does not is stuck.
 pub(crate) const SIGN_OF_LIFE: Duration = Duration::from_secs(60);
+pub(crate) const LONGEST_PAUSE_SECS: u64 = 60;
+/// Between two tries to read a source.
+pub(crate) const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(LONGEST_PAUSE_SECS));
 
 /// What ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,29 +41,6 @@ fn rounded_up(timeout: Duration) -> PollTimeout {
     PollTimeout::try_from(i32::try_from(millis).unwrap_or(i32::MAX)).unwrap_or(PollTimeout::MAX)
 }
 
-/// The pauses between tries: 1 s, doubled up to a minute.
-#[derive(Debug, Default)]
-pub(crate) struct Backoff {
-    tries: u32,
-}
-
-impl Backoff {
-    /// The longest pause.
-    pub(crate) const LONGEST_SECS: u64 = 60;
-
-    /// The next pause.
-    pub(crate) fn pause(&mut self) -> Duration {
-        let secs = 1_u64.checked_shl(self.tries).unwrap_or(u64::MAX).min(Self::LONGEST_SECS);
-        self.tries = (self.tries + 1).min(16);
-        Duration::from_secs(secs)
-    }
-
-    /// It worked: the next pause is short again.
-    pub(crate) fn reset(&mut self) {
-        self.tries = 0;
-    }
-}
-
 /// Reports a state only when it is another one.
 #[derive(Debug, Default)]
 pub(crate) struct StateReporter(Option<SourceState>);
@@ -79,7 +60,7 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_a_minute_and_start_over() {
-        let mut backoff = Backoff::default();
+        let mut backoff = PAUSES;
         let secs: Vec<u64> = (0..8).map(|_| backoff.pause().as_secs()).collect();
         assert_eq!(secs, [1, 2, 4, 8, 16, 32, 60, 60]);
         backoff.reset();

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use nodewell_faults::message;
 use nodewell_message::MessageArgs;
 use nodewell_model::{Row, Table};
+use nodewell_time::doubled;
 
 use super::{
     Corruption,
@@ -199,7 +200,8 @@ impl Writer {
             _ => false,
         };
         let at_once = mended && self.failures == 1;
-        self.retry = Instant::now() + if at_once { Duration::ZERO } else { pause(self.failures) };
+        let pause = if at_once { Duration::ZERO } else { doubled(FIRST_PAUSE, self.failures - 1, LONGEST_PAUSE) };
+        self.retry = Instant::now() + pause;
         if !at_once {
             self.report(error);
             let patient = std::mem::take(&mut self.patient);
@@ -264,8 +266,4 @@ impl Writer {
 
 fn rows_of(database: &Database) -> Result<Found, DatabaseError> {
     Table::ALL.into_iter().map(|table| Ok((table, database.rows(table)?))).collect()
-}
-
-fn pause(failures: u32) -> Duration {
-    (FIRST_PAUSE * 2u32.saturating_pow(failures.saturating_sub(1).min(8))).min(LONGEST_PAUSE)
 }

@@ -5,16 +5,13 @@ use std::{
     process::ExitCode,
 };
 
-use crate::{access::AccessError, text::one_line};
+use nodewell_command::one_line;
+pub(crate) use nodewell_command::{
+    exit_code::{CONFIG, NO_INPUT, NO_PERMISSION, SOFTWARE, UNAVAILABLE, USAGE},
+    usage,
+};
 
-pub(crate) const USAGE: u8 = 64;
-/// What was named is not there.
-pub(crate) const NO_INPUT: u8 = 66;
-/// No API server answers.
-pub(crate) const UNAVAILABLE: u8 = 69;
-pub(crate) const SOFTWARE: u8 = 70;
-pub(crate) const NO_PERMISSION: u8 = 77;
-pub(crate) const CONFIG: u8 = 78;
+use crate::access::AccessError;
 
 /// Why a command did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -79,14 +76,6 @@ pub(crate) fn found(code: u8, written: Result<(), CommandError>) -> Result<ExitC
         Err(error) if !error.is_closed_pipe() => Err(error),
         Ok(()) | Err(_) => Ok(ExitCode::from(code)),
     }
-}
-
-/// Prints clap's message; help and version are no errors.
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    let code = if error.use_stderr() { USAGE } else { 0 };
-    // A closed stdout is no reason to change the answer.
-    let _ = error.print();
-    ExitCode::from(code)
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Views as text for people.
 
-mod age;
 mod controller;
 pub(crate) mod events;
 pub(crate) mod fleet;
@@ -48,7 +47,7 @@ impl Page {
     }
 
     fn age(&self, then: Option<Timestamp>) -> String {
-        then.map_or_else(|| "-".to_owned(), |then| age::age(then, self.now))
+        then.map_or_else(|| "-".to_owned(), |then| nodewell_time::age(then, self.now))
     }
 }
 

@@ -5,13 +5,11 @@ use std::{
     process::ExitCode,
 };
 
+use nodewell_command::exit_code::{CONFIG, SOFTWARE, USAGE};
+pub(super) use nodewell_command::usage;
 use nodewell_reconcile::api_error::ApiError;
 
 use crate::{config::Diagnostic, daemon::Fatal, kube::ConnectError};
-
-const USAGE: u8 = 64;
-const SOFTWARE: u8 = 70;
-const CONFIG: u8 = 78;
 
 /// Why a command did not do what it was asked.
 #[derive(Debug)]
@@ -82,13 +80,6 @@ impl From<Fatal> for CommandError {
             error => Self::Message(error.to_string()),
         }
     }
-}
-
-/// Help and version are what was asked for; everything else is wrong usage.
-pub(super) fn usage(error: &clap::Error) -> ExitCode {
-    // A closed stdout is no reason to change the answer.
-    let _ = error.print();
-    ExitCode::from(if error.use_stderr() { USAGE } else { 0 })
 }
 
 /// To standard output, whole.

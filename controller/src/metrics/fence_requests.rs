@@ -1,13 +1,13 @@
 //! Requests of other remediators, by how far each is.
 
+use nodewell_metrics::{Exposition, MetricType::Gauge};
+
 use crate::tally::FenceRequests;
 
-use super::page::{Kind, Page};
-
-pub(super) fn show(page: &mut Page, requests: &FenceRequests) {
+pub(super) fn show(page: &mut Exposition, requests: &FenceRequests) {
     const HELP: &str =
         "Requests of other remediators (NodeFenceRemediation) that this leader serves, by their condition Succeeded.";
-    page.metric("nodewell_controller_fence_requests", Kind::Gauge, HELP);
+    page.metric("nodewell_controller_fence_requests", Gauge, HELP);
     for ((succeeded, reason), count) in requests {
         page.sample(&[("succeeded", succeeded), ("reason", reason)], *count);
     }
@@ -20,7 +20,7 @@ mod tests {
     #[test]
     fn requests_are_shown_by_their_reason() {
         let key = |succeeded: &str, reason: &str| (succeeded.to_owned(), reason.to_owned());
-        let mut page = Page::default();
+        let mut page = Exposition::default();
         show(&mut page, &[(key("False", "TimedOut"), 1), (key("Unknown", "Fencing"), 2)].into());
         let text = page.into_text();
         assert!(

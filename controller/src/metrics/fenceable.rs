@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use nodewell_metrics::{Exposition, MetricType::Gauge};
 use nodewell_remediation::{
     facts::{Condition, ConditionStatus},
     snapshot::Snapshot,
 };
-
-use super::page::{Kind, Page};
 
 const CONDITION: &str = "FenceReady";
 /// The reasons that the leader writes; any client may write a condition, and none of theirs makes a series.
@@ -17,19 +16,19 @@ const OTHER: &str = "Other";
 /// Of so many nodes the names are shown. Where it is more, the cause is none of a node.
 const NAMED: usize = 100;
 
-pub(super) fn show(page: &mut Page, snapshot: &Snapshot) {
+pub(super) fn show(page: &mut Exposition, snapshot: &Snapshot) {
     let all = || snapshot.nodes.values().filter_map(|node| Some((&node.name, node.condition(CONDITION)?)));
     let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for (_, condition) in all() {
         *counts.entry((status(condition), reason(condition))).or_default() += 1;
     }
     const NODES: &str = "Nodes by their condition FenceReady; docs/fencing.md has each reason.";
-    page.metric("nodewell_controller_fence_ready_nodes", Kind::Gauge, NODES);
+    page.metric("nodewell_controller_fence_ready_nodes", Gauge, NODES);
     for ((status, reason), count) in counts {
         page.sample(&[("status", status), ("reason", reason)], count);
     }
     const UNFENCEABLE: &str = "1 for each node that cannot be fenced now, a hundred of them at most.";
-    page.metric("nodewell_controller_unfenceable", Kind::Gauge, UNFENCEABLE);
+    page.metric("nodewell_controller_unfenceable", Gauge, UNFENCEABLE);
     for (node, condition) in all().filter(|(_, condition)| condition.status == ConditionStatus::False).take(NAMED) {
         page.sample(&[("node", node), ("reason", reason(condition))], 1);
     }

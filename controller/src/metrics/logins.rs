@@ -1,11 +1,13 @@
 //! How often BMCs are logged in to: figures over all of them, for a series of each would be thousands.
 
+use nodewell_metrics::{
+    Exposition,
+    MetricType::{Counter, Gauge},
+};
 use nodewell_power::{
     identity::Protocol,
     native::{By, Kind as Login, LoginFigures, Outcome},
 };
-
-use super::page::{Kind, Page};
 
 const BY: [(By, &str); 2] = [(By::Native, "native"), (By::Agent, "agent")];
 const PROTOCOLS: [(Protocol, &str); 3] =
@@ -13,9 +15,9 @@ const PROTOCOLS: [(Protocol, &str); 3] =
 const OUTCOMES: [(Outcome, &str); 3] =
     [(Outcome::Answered, "answered"), (Outcome::Refused, "refused"), (Outcome::Failed, "failed")];
 
-pub(super) fn show(page: &mut Page, figures: &LoginFigures) {
+pub(super) fn show(page: &mut Exposition, figures: &LoginFigures) {
     const TOTAL: &str = "Logins of this program to BMCs and other devices; a run of an agent counts as one.";
-    page.metric("nodewell_controller_bmc_logins_total", Kind::Counter, TOTAL);
+    page.metric("nodewell_controller_bmc_logins_total", Counter, TOTAL);
     for (by, by_name) in BY {
         for (protocol, protocol_name) in PROTOCOLS {
             for (outcome, outcome_name) in OUTCOMES {
@@ -30,13 +32,13 @@ pub(super) fn show(page: &mut Page, figures: &LoginFigures) {
         }
     }
     const BMCS: &str = "BMCs and other devices that this program logged in to within the last hour.";
-    let bmcs = figures.last_hour.len() as u64;
-    page.metric("nodewell_controller_bmcs_asked_last_hour", Kind::Gauge, BMCS).sample(&[], bmcs);
+    let bmcs = figures.last_hour.len();
+    page.metric("nodewell_controller_bmcs_asked_last_hour", Gauge, BMCS).sample(&[], bmcs);
     const LAST_HOUR: &str =
         "Logins per BMC within the last hour, by percentile over the BMCs; 100 is the one with most.";
-    page.metric("nodewell_controller_bmc_logins_last_hour", Kind::Gauge, LAST_HOUR);
+    page.metric("nodewell_controller_bmc_logins_last_hour", Gauge, LAST_HOUR);
     for (percentile, percent) in [("50", 50), ("99", 99), ("100", 100)] {
-        page.sample(&[("percentile", percentile)], figures.percentile(percent).into());
+        page.sample(&[("percentile", percentile)], figures.percentile(percent));
     }
 }
 
@@ -48,7 +50,7 @@ mod tests {
     fn three_thousand_bmcs_are_as_many_series_as_one() {
         let login = Login { by: By::Native, protocol: Protocol::Redfish, outcome: Outcome::Answered };
         let text = |last_hour: Vec<u32>| {
-            let mut page = Page::default();
+            let mut page = Exposition::default();
             show(&mut page, &LoginFigures { kinds: [(login, 18_000)].into(), last_hour });
             page.into_text()
         };

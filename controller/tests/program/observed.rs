@@ -23,7 +23,7 @@ fn alerts() -> String {
     text("packaging/prometheus/nodewell-controller-rules.yaml")
 }
 
-/// Name and kind of every metric that the code begins, by `metric("name", Kind::…`.
+/// Name and kind of every metric that the code begins, by `metric("name", Gauge, …`.
 fn metrics() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(root().join("controller/src/metrics")).unwrap().map(Result::unwrap) {
@@ -31,8 +31,9 @@ fn metrics() -> BTreeMap<String, String> {
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         for after in code.match_indices("\"nodewell_controller_").map(|(at, _)| &code[at + 1..]) {
             let name = after.split('"').next().unwrap();
-            let kind = after.split("Kind::").nth(1).unwrap().split(|c: char| !c.is_alphabetic()).next().unwrap();
-            found.insert(name.to_owned(), kind.to_lowercase());
+            let kind = after.split(',').nth(1).unwrap().trim().to_lowercase();
+            assert!(["counter", "gauge", "histogram"].contains(&kind.as_str()), "{name}: {kind}");
+            found.insert(name.to_owned(), kind);
         }
     }
     assert!(found.len() >= 13, "{found:?}");

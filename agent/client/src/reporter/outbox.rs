@@ -5,6 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_model::{Condition, Event, Hardware, Status, SubjectKey, api::AcceptedView};
+use nodewell_time::{Backoff, jittered};
 use tokio::time::Instant;
 
 use super::{
@@ -15,10 +16,8 @@ use super::{
 };
 use crate::{ClientError, random};
 
-/// The first pause after a failure; each further one doubles it.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// A restarted agent is found within this.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Between two tries: a restarted agent is found within the longest.
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
 /// Between two signs of life while something is True or Unknown.
 const BEAT_WITH_PROBLEM: Duration = Duration::from_secs(5);
 
@@ -64,7 +63,7 @@ pub(super) struct Outbox {
     instance: Option<String>,
     answered_at: Option<Instant>,
     retry_at: Option<Instant>,
-    failures: u32,
+    pauses: Backoff,
     phase: Phase,
     ids: Ids,
 }
@@ -105,7 +104,7 @@ impl Outbox {
             instance: None,
             answered_at: None,
             retry_at: None,
-            failures: 0,
+            pauses: PAUSES,
             phase: Phase::Reporting,
             ids: Ids::default(),
         }
@@ -253,7 +252,6 @@ impl Outbox {
             }
             Err(error) if !is_final(&error) => {
                 self.retry_at = Some(now + self.pause(&error));
-                self.failures = self.failures.saturating_add(1);
                 None
             }
             Err(error) => self.refused(error, now),
@@ -296,15 +294,13 @@ impl Outbox {
     }
 
     fn acknowledged(&mut self, now: Instant) {
-        (self.answered_at, self.retry_at, self.failures) = (Some(now), None, 0);
+        (self.answered_at, self.retry_at, self.pauses) = (Some(now), None, PAUSES);
     }
 
     /// Longer each time, and never the same for two daemons that lost the same agent.
-    fn pause(&self, error: &ClientError) -> Duration {
-        let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(10)).min(LONGEST_PAUSE);
-        let share = u32::try_from(random() % 512).unwrap_or_default() + 512;
-        let jittered = pause * share / 1024;
-        error.retry_after().map_or(jittered, |asked| asked + jittered)
+    fn pause(&mut self, error: &ClientError) -> Duration {
+        let chance = f64::from(random() as u32) / f64::from(u32::MAX);
+        error.retry_after().unwrap_or_default() + jittered(self.pauses.pause(), chance)
     }
 }
 

@@ -125,6 +125,23 @@ proptest! {
         }
     }
 
+    /// The ledger owns since when: a report may name an earlier time than is known, and a later one moves nothing.
+    #[test]
+    fn what_the_same_daemons_claim_on_began_no_later_than_it_did(deeds in histories()) {
+        let (mut ledger, mut now) = (ledger(), at(0));
+        let mut before: BTreeMap<_, Timestamp> = BTreeMap::new();
+        for deed in &deeds {
+            apply(&mut ledger, &mut now, deed);
+            let views = ledger.conditions();
+            let since = |one: &nodewell_model::view::ProblemView| ((one.id.clone(), one.source.clone()), one.since);
+            let after: BTreeMap<_, _> = views.iter().flat_map(|view| view.problems.iter().map(since)).collect();
+            for (problem, since) in &after {
+                prop_assert!(before.get(problem).is_none_or(|before| since <= before), "{:?}", problem);
+            }
+            before = after;
+        }
+    }
+
     #[test]
     fn no_daemon_changes_the_claims_of_another(deeds in histories()) {
         let (mut ledger, mut now) = (ledger(), at(0));

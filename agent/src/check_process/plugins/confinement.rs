@@ -13,6 +13,7 @@ use nix::{
 };
 use nodewell_checks::plugin::{Limits, Orphans, PluginCgroups, RunCgroup};
 use nodewell_sys::contain::{Rlimits, adopt_orphans};
+use nodewell_time::Backoff;
 use tokio::{sync::Semaphore, time::sleep};
 
 /// So many programs run at once, whatever the files contain: a node has other things to do.
@@ -186,14 +187,13 @@ impl RunContainment {
 
     /// Waits until nothing is left of it, for as long as `within`; returns whether that is so.
     pub(super) async fn emptied(&self, pid: u32, within: Duration) -> bool {
-        let mut pause = FIRST_LOOK;
+        let mut looks = Backoff::new(FIRST_LOOK, LONGEST_LOOK);
         let deadline = tokio::time::Instant::now() + within;
         while !self.is_empty(pid) {
             if tokio::time::Instant::now() >= deadline {
                 return false;
             }
-            sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_LOOK);
+            sleep(looks.pause()).await;
         }
         true
     }

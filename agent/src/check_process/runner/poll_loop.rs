@@ -11,6 +11,7 @@ use nodewell_checks::{
 };
 use nodewell_client::random;
 use nodewell_model::inventory::{Acceptance, InventoryView};
+use nodewell_time::Backoff;
 use tokio::time::Instant;
 
 use super::{
@@ -49,7 +50,8 @@ pub(super) struct PollLoop {
     known: Vec<String>,
     /// How many devices the judge counted: some of what is asked is a driver, not a device.
     counted: Option<u32>,
-    backoffs: BTreeMap<String, Backoff>,
+    /// Devices that cost a worker, and are asked less and less often: when each is asked again, and its further pauses.
+    resting: BTreeMap<String, (Instant, Backoff)>,
     /// How long each took last; slow ones are asked last.
     took: BTreeMap<String, Duration>,
     /// Devices that do not know the command, each with the generation of the worker that found it.
@@ -77,12 +79,6 @@ pub(in crate::check_process) enum Unreached {
     Everything(PollError),
 }
 
-/// A device that does not answer, and is asked less and less often.
-struct Backoff {
-    times: u32,
-    again: Instant,
-}
-
 impl PollLoop {
     /// Due at once.
     pub(super) fn new(
@@ -99,7 +95,7 @@ impl PollLoop {
             due: Instant::now(),
             known: Vec::new(),
             counted: None,
-            backoffs: BTreeMap::new(),
+            resting: BTreeMap::new(),
             took: BTreeMap::new(),
             unsupported: BTreeMap::new(),
             has_events: false,
@@ -146,7 +142,7 @@ impl PollLoop {
     /// Everything is asked again as soon as possible.
     pub(super) fn poll_now(&mut self) {
         (self.due, self.events_paused_until) = (Instant::now(), Instant::now());
-        self.backoffs.clear();
+        self.resting.clear();
     }
 
     /// Asks every device; `None` if it had to stop on the way.
@@ -231,7 +227,7 @@ impl PollLoop {
         mut devices: Vec<String>,
         stop: impl Fn() -> bool,
     ) -> Option<Vec<(String, Answer)>> {
-        self.backoffs.retain(|device, _| devices.contains(device));
+        self.resting.retain(|device, _| devices.contains(device));
         self.took.retain(|device, _| devices.contains(device));
         self.unsupported.retain(|device, _| devices.contains(device));
         devices.sort_by_key(|device| self.took.get(device).copied().unwrap_or_default());
@@ -257,8 +253,8 @@ impl PollLoop {
     }
 
     fn is_asked(&self, device: &str, worker: u64) -> bool {
-        let backs_off = self.backoffs.get(device).is_some_and(|backoff| backoff.again > Instant::now());
-        !backs_off && self.unsupported.get(device) != Some(&worker)
+        let rests = self.resting.get(device).is_some_and(|(again, _)| *again > Instant::now());
+        !rests && self.unsupported.get(device) != Some(&worker)
     }
 
     async fn read(&mut self, worker_client: &mut WorkerClient, device: &str) -> Answer {
@@ -275,7 +271,7 @@ impl PollLoop {
         if is_lost {
             self.wait_for(device);
         } else {
-            self.backoffs.remove(device);
+            self.resting.remove(device);
         }
         if matches!(answer, Err(PollError::Read(ReadError::Unsupported { .. }))) {
             self.unsupported.insert(device.to_owned(), worker_client.worker_generation());
@@ -285,10 +281,10 @@ impl PollLoop {
 
     /// Each time that it costs a worker, twice as long.
     fn wait_for(&mut self, device: &str) {
-        let times = self.backoffs.get(device).map_or(0, |backoff| backoff.times);
-        let factor = 2_u32.saturating_pow(times.saturating_add(1)).min(PAUSE_DEADLINES);
-        let again = Instant::now() + self.timing.deadline * factor;
-        self.backoffs.insert(device.to_owned(), Backoff { times: times.saturating_add(1), again });
+        let deadline = self.timing.deadline;
+        let pauses = || Backoff::new(deadline * 2, deadline * PAUSE_DEADLINES);
+        let mut pauses = self.resting.remove(device).map_or_else(pauses, |(_, pauses)| pauses);
+        self.resting.insert(device.to_owned(), (Instant::now() + pauses.pause(), pauses));
     }
 
     /// The next round, a little early by chance: nodes that started together shall not ask together. What a round did

@@ -36,7 +36,7 @@ pub(in crate::check_process) struct SavedState {
     pub(in crate::check_process) reported: Vec<ReportedCondition>,
 }
 
-/// A condition that was reported of a device and is not well.
+/// A reason that was reported of a device, and since when: also the one of a device that is well.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::check_process) struct ReportedCondition {
     pub(super) condition: Name,

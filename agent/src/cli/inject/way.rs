@@ -9,11 +9,11 @@ use nodewell_model::{
     api::InjectAnswer,
     view::{ApiserverState, EventView, NodeView},
 };
+use nodewell_time::age;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::cli::{
-    age::age,
     error::{CommandError, SOFTWARE, TEMPORARY},
     out::Out,
     output::Document,

@@ -2,9 +2,9 @@
 
 use jiff::{Timestamp, tz::TimeZone};
 use nodewell_model::{Severity, view::EventView};
+use nodewell_time::{age, local};
 
 use super::look::{Look, Paint, one_line, pad};
-use crate::cli::age::{age, local};
 
 /// How much of an event is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

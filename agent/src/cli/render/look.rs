@@ -2,7 +2,8 @@
 
 use std::io::IsTerminal;
 
-use unicode_width::UnicodeWidthChar;
+use nodewell_command::wants_colours;
+pub(crate) use nodewell_command::{Paint, columns, one_line, split_at_column};
 
 /// How text may look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,16 +15,6 @@ pub struct Look {
     pub height: usize,
     /// Whether signs beyond ASCII can be shown.
     pub unicode: bool,
-}
-
-/// What a colour means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) enum Paint {
-    Bad,
-    Warning,
-    Good,
-    Strong,
-    Faint,
 }
 
 impl Look {
@@ -42,17 +33,7 @@ impl Look {
     }
 
     pub(in crate::cli) fn paint(&self, paint: Paint, text: &str) -> String {
-        if !self.colours || text.is_empty() {
-            return text.to_owned();
-        }
-        let code = match paint {
-            Paint::Bad => "1;31",
-            Paint::Warning => "33",
-            Paint::Good => "32",
-            Paint::Strong => "1",
-            Paint::Faint => "2",
-        };
-        format!("\x1b[{code}m{text}\x1b[0m")
+        paint.on(text, self.colours)
     }
 
     /// `sign` where it can be shown, else `plain`.
@@ -77,46 +58,9 @@ impl Look {
     }
 }
 
-/// How many columns `text` takes on a terminal.
-pub(in crate::cli) fn columns(text: &str) -> usize {
-    text.chars().map(width_of).sum()
-}
-
 /// `text` with blanks up to `width` columns.
 pub(in crate::cli) fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
-}
-
-/// `text` before and after its first `width` columns; a wide character that stands across is after.
-pub(in crate::cli) fn split_at_column(text: &str, width: usize) -> (&str, &str) {
-    let mut taken = 0;
-    let across = text.char_indices().find(|(_, sign)| {
-        taken += width_of(*sign);
-        taken > width
-    });
-    text.split_at(across.map_or(text.len(), |(at, _)| at))
-}
-
-fn width_of(sign: char) -> usize {
-    sign.width().unwrap_or(0)
-}
-
-/// `text` with line breaks as spaces and other control characters made harmless.
-pub(crate) fn one_line(text: &str) -> String {
-    text.trim_end()
-        .chars()
-        .map(|c| match c {
-            '\n' | '\t' => ' ',
-            c if nodewell_printable::is_hidden(c) => char::REPLACEMENT_CHARACTER,
-            c => c,
-        })
-        .collect()
-}
-
-/// <https://no-color.org>: any value that is not empty means no.
-fn wants_colours() -> bool {
-    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
 fn locale_is_utf8() -> bool {

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use nodewell_client::{Client, ClientError, random};
 use nodewell_model::api::AcceptedView;
+use nodewell_time::Backoff;
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep_until};
 
-/// The pause before the second try; it doubles.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// Between two tries.
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
 
 /// Sends reports to one agent.
 pub(super) struct Sender<'a> {
@@ -29,18 +29,18 @@ impl<'a> Sender<'a> {
             one => name(one),
         }
         let deadline = Instant::now() + self.wait;
-        let mut pause = FIRST_PAUSE;
+        let mut pauses = PAUSES;
         loop {
             let error = match self.client.post("/v1/status", &reports).await {
                 Err(error) if error.is_temporary() => error,
                 answered => return answered,
             };
+            let pause = pauses.pause();
             let next = Instant::now() + error.retry_after().unwrap_or(pause);
             if next > deadline {
                 return Err(error);
             }
-            sleep(next - Instant::now()).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            sleep_until(next).await;
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Where no agent answers `nodewell status --watch` any more: what a program that reads it is shown of that, once.
 
 use jiff::Timestamp;
-
-use crate::cli::age::age;
+use nodewell_time::age;
 
 /// Since when there is no answer.
 #[derive(Debug, Default)]

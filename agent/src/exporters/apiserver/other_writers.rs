@@ -4,13 +4,12 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_model::Name;
+use nodewell_time::doubled;
 
 use super::object::{ApplyPatch, Fields};
 
 /// No writer needs more silence than this, unless the configuration asks for more.
 const LONGEST_SILENCE: Duration = Duration::from_hours(24);
-/// From a second to more than a day.
-const DOUBLINGS: u32 = 17;
 
 /// When each condition's other writer last wrote, on our clock: theirs may be another machine's.
 #[derive(Debug, Default)]
@@ -64,7 +63,7 @@ impl OtherWriters {
     pub(super) fn silent_for(&self, silence: Duration) -> SilentWriters {
         let needed = |name: &Name| {
             let returns = self.taken_over.get(name).copied().unwrap_or_default();
-            silence.saturating_mul(1 << returns.min(DOUBLINGS)).min(silence.max(LONGEST_SILENCE))
+            doubled(silence, returns, silence.max(LONGEST_SILENCE))
         };
         let silent = self.seen.iter().map(|(name, sign)| (name, sign, needed(name)));
         let silent = silent.filter(|(_, sign, needed)| sign.looked_at >= sign.since.saturating_add(*needed));

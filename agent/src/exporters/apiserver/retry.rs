@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use nodewell_time::{doubled, jittered};
+
 use super::answer::RequestError;
 
 /// How long to wait after failures.
@@ -92,7 +94,7 @@ impl Retry {
         Some(match failed.kind {
             RetryKind::Outage => failed.last.started + self.after_outage(failed, urgent),
             RetryKind::Asked(wait) => failed.last.ended + self.as_asked(wait, urgent, failed.jitter),
-            RetryKind::BackOff(most) => failed.last.ended + self.doubled(failed, most),
+            RetryKind::BackOff(most) => failed.last.ended + self.pause(failed, most),
         })
     }
 
@@ -113,7 +115,7 @@ impl Retry {
 
     fn after_outage(&self, failed: &FailedAttempts, urgent: bool) -> Duration {
         if urgent {
-            return self.doubled(failed, self.timing.most_urgent);
+            return self.pause(failed, self.timing.most_urgent);
         }
         // The first wait gives each node its own moment, and equal ones keep it: whenever the server comes back, the
         // nodes come evenly.
@@ -127,10 +129,8 @@ impl Retry {
         wait + spread.mul_f64(jitter)
     }
 
-    /// Half the wait is fixed, half is jitter.
-    fn doubled(&self, failed: &FailedAttempts, most: Duration) -> Duration {
-        let doubled = self.timing.first.saturating_mul(1 << failed.attempts.saturating_sub(1).min(16));
-        doubled.min(most).mul_f64(0.5 + 0.5 * failed.jitter)
+    fn pause(&self, failed: &FailedAttempts, most: Duration) -> Duration {
+        jittered(doubled(self.timing.first, failed.attempts.saturating_sub(1), most), failed.jitter)
     }
 }
 

@@ -1,8 +1,7 @@
 //! What the agent goes by: drift of a fleet.
 
+use nodewell_metrics::{Exposition, MetricType::Gauge};
 use nodewell_model::view::ConfigurationView;
-
-use super::exposition::{Exposition, MetricType};
 
 pub(super) fn write(exposition: &mut Exposition, configuration: Option<&ConfigurationView>) {
     let Some(ConfigurationView { hash, rules_hash, loaded }) = configuration else { return };
@@ -11,12 +10,11 @@ pub(super) fn write(exposition: &mut Exposition, configuration: Option<&Configur
         ("nodewell_rules_info", "1, with the hash of the rule files in force.", rules_hash),
     ];
     for (name, help, hash) in hashes {
-        exposition.metric(name, MetricType::Gauge, help);
-        exposition.sample(name, &[("hash", hash)], 1.0);
+        exposition.metric(name, Gauge, help).sample(&[("hash", hash)], 1);
     }
     let name = "nodewell_config_loaded_timestamp_seconds";
-    exposition.metric(name, MetricType::Gauge, "When the agent took both, since 1970.");
-    exposition.sample(name, &[], loaded.as_duration().as_secs_f64());
+    let exposition = exposition.metric(name, Gauge, "When the agent took both, since 1970.");
+    exposition.sample(&[], loaded.as_duration().as_secs_f64());
 }
 
 #[cfg(test)]

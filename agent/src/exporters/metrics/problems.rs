@@ -3,46 +3,43 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use nodewell_ledger::Counters;
+use nodewell_metrics::{
+    Exposition,
+    MetricType::{Counter, Gauge},
+};
 use nodewell_model::{
     Name,
     view::{ConditionView, HardwareView, ProblemView},
 };
 
-use super::{
-    MetricSources,
-    exposition::{Exposition, MetricType, count, to_double},
-};
+use super::MetricSources;
 
 pub(super) fn write(exposition: &mut Exposition, sources: &MetricSources) {
     write_problems(exposition, sources);
     let view = sources.shared_state.view();
-    exposition.metric("nodewell_condition", MetricType::Gauge, "1 for the state that each condition is in.");
+    exposition.metric("nodewell_condition", Gauge, "1 for the state that each condition is in.");
     for condition in &view.conditions {
         let labels = [("type", condition.condition.as_str()), ("status", condition.status.as_str())];
-        exposition.sample("nodewell_condition", &labels, 1.0);
+        exposition.sample(&labels, 1);
     }
-    exposition.metric("nodewell_active_problems", MetricType::Gauge, "Active problems of each condition.");
+    exposition.metric("nodewell_active_problems", Gauge, "Active problems of each condition.");
     for ConditionView { condition, problems, .. } in view.conditions.iter().map(AsRef::as_ref) {
-        exposition.sample("nodewell_active_problems", &[("type", condition.as_str())], count(problems.len()));
+        exposition.sample(&[("type", condition.as_str())], problems.len());
     }
-    exposition.metric(
-        "nodewell_muted_problems",
-        MetricType::Gauge,
-        "Those of them that turn no condition: they are muted.",
-    );
+    exposition.metric("nodewell_muted_problems", Gauge, "Those of them that turn no condition: they are muted.");
     for ConditionView { condition, problems, .. } in view.conditions.iter().map(AsRef::as_ref) {
         let muted = problems.iter().filter(|problem| problem.muted_until.is_some()).count();
-        exposition.sample("nodewell_muted_problems", &[("type", condition.as_str())], count(muted));
+        exposition.sample(&[("type", condition.as_str())], muted);
     }
     exposition.metric(
         "nodewell_acknowledged_problems",
-        MetricType::Gauge,
+        Gauge,
         "Those of them that are not muted and turn no condition: a person called them false positives.",
     );
     for ConditionView { condition, problems, .. } in view.conditions.iter().map(AsRef::as_ref) {
         let is_acked = |problem: &&ProblemView| problem.muted_until.is_none() && problem.false_positive.is_some();
         let acked = problems.iter().filter(is_acked).count();
-        exposition.sample("nodewell_acknowledged_problems", &[("type", condition.as_str())], count(acked));
+        exposition.sample(&[("type", condition.as_str())], acked);
     }
     write_false_positives(exposition, &view.conditions, sources.shared_state.tallies());
     write_devices(exposition, &view.hardware);
@@ -60,34 +57,30 @@ fn write_false_positives(exposition: &mut Exposition, conditions: &[Arc<Conditio
     }
     exposition.metric(
         "nodewell_false_positives_total",
-        MetricType::Counter,
+        Counter,
         "Problems that people called false positives, also before a restart of the agent.",
     );
     for ((condition, reason), total) in &false_positives {
         let labels = [("type", condition.as_str()), ("reason", reason.as_str())];
-        exposition.sample("nodewell_false_positives_total", &labels, to_double(*total));
+        exposition.sample(&labels, *total);
     }
     exposition.metric(
         "nodewell_false_conditions_total",
-        MetricType::Counter,
+        Counter,
         "How often a condition was True by nothing but such problems.",
     );
     for (condition, total) in &false_conditions {
-        exposition.sample("nodewell_false_conditions_total", &[("type", condition.as_str())], to_double(*total));
+        exposition.sample(&[("type", condition.as_str())], *total);
     }
 }
 
 /// A state that no device of a class is in any more is not there: `ok` always is. Facts about the host are no devices.
 fn write_devices(exposition: &mut Exposition, hardware: &[HardwareView]) {
-    exposition.metric(
-        "nodewell_devices",
-        MetricType::Gauge,
-        "Devices of each class by state; `ok` as far as is known.",
-    );
+    exposition.metric("nodewell_devices", Gauge, "Devices of each class by state; `ok` as far as is known.");
     for HardwareView { class, healthy, states, .. } in hardware.iter().filter(|class| !class.informational) {
         let states = states.iter().map(|(state, count)| (state.as_str(), *count));
         for (state, count) in [("ok", *healthy)].into_iter().chain(states) {
-            exposition.sample("nodewell_devices", &[("class", class), ("state", state)], count.into());
+            exposition.sample(&[("class", class), ("state", state)], count);
         }
     }
 }
@@ -107,14 +100,14 @@ fn write_problems(exposition: &mut Exposition, sources: &MetricSources) {
         gauges.extend(rule.condition.clone().map(|condition| ((condition, rule.reason.clone()), false)));
     }
     gauges.extend(tallies.gauges.into_iter().map(|gauge| ((gauge.condition, gauge.reason), gauge.active)));
-    exposition.metric("problem_counter", MetricType::Counter, "How often each reason was seen.");
+    exposition.metric("problem_counter", Counter, "How often each reason was seen.");
     for (reason, total) in &tallies.raised {
-        exposition.sample("problem_counter", &[("reason", reason.as_str())], to_double(*total));
+        exposition.sample(&[("reason", reason.as_str())], *total);
     }
-    exposition.metric("problem_gauge", MetricType::Gauge, "1 while the problem is there, 0 once it has ended.");
+    exposition.metric("problem_gauge", Gauge, "1 while the problem is there, 0 once it has ended.");
     for ((condition, reason), active) in &gauges {
         let labels = [("reason", reason.as_str()), ("type", condition.as_str())];
-        exposition.sample("problem_gauge", &labels, f64::from(u8::from(*active)));
+        exposition.sample(&labels, u8::from(*active));
     }
 }
 

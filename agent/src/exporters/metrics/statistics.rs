@@ -16,9 +16,9 @@ use std::{
 };
 
 use nodewell_checks::statistics::{ProcfsReading, disk::Queues, host::Host};
+use nodewell_metrics::Exposition;
 use nodewell_rules::npd::stats::SystemStats;
 
-use super::exposition::Exposition;
 use filesystems::{Filesystems, Mounts};
 
 /// Two servers that scrape together see one reading.

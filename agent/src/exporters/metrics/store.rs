@@ -1,13 +1,17 @@
 //! The store (SQLite): what it has written, and what waits to be written.
 
-use super::exposition::{Exposition, MetricType, to_double};
+use nodewell_metrics::{
+    Exposition,
+    MetricType::{Counter, Gauge},
+};
+
 use crate::store::Store;
 
 pub(super) fn write(exposition: &mut Exposition, store: &Store) {
     let stats = store.stats();
-    exposition.metric("nodewell_store_up", MetricType::Gauge, "1 while what the agent knows is saved on the disk.");
+    exposition.metric("nodewell_store_up", Gauge, "1 while what the agent knows is saved on the disk.");
     let up = store.watch().borrow().save_error.is_none();
-    exposition.sample("nodewell_store_up", &[], f64::from(u8::from(up)));
+    exposition.sample(&[], u8::from(up));
     let counters = [
         ("nodewell_store_transactions_total", "Transactions that the disk has taken.", stats.transactions),
         ("nodewell_store_rows_total", "Rows written in them.", stats.rows),
@@ -16,17 +20,13 @@ pub(super) fn write(exposition: &mut Exposition, store: &Store) {
         ("nodewell_store_corruptions_total", "Damaged files that were moved aside.", stats.corruptions),
     ];
     for (name, help, total) in counters {
-        exposition.metric(name, MetricType::Counter, help);
-        exposition.sample(name, &[], to_double(total));
+        exposition.metric(name, Counter, help);
+        exposition.sample(&[], total);
     }
-    exposition.metric("nodewell_store_waiting_rows", MetricType::Gauge, "Rows that wait to be written.");
-    exposition.sample("nodewell_store_waiting_rows", &[], to_double(stats.waiting_rows));
-    exposition.metric("nodewell_store_waiting_bytes", MetricType::Gauge, "Memory that they take.");
-    exposition.sample("nodewell_store_waiting_bytes", &[], to_double(stats.waiting_bytes));
-    exposition.metric(
-        "nodewell_store_oldest_waiting_seconds",
-        MetricType::Gauge,
-        "Since when the oldest of them waits.",
-    );
-    exposition.sample("nodewell_store_oldest_waiting_seconds", &[], stats.oldest_waiting.as_secs_f64());
+    exposition.metric("nodewell_store_waiting_rows", Gauge, "Rows that wait to be written.");
+    exposition.sample(&[], stats.waiting_rows);
+    exposition.metric("nodewell_store_waiting_bytes", Gauge, "Memory that they take.");
+    exposition.sample(&[], stats.waiting_bytes);
+    exposition.metric("nodewell_store_oldest_waiting_seconds", Gauge, "Since when the oldest of them waits.");
+    exposition.sample(&[], stats.oldest_waiting.as_secs_f64());
 }

@@ -8,8 +8,9 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use nodewell_command::exit_code;
+
 use super::{Kubeconfig, KubeconfigError};
-use crate::runtime::exit_code;
 
 /// The program that reads YAML: `nodewell` beside this one.
 #[derive(Debug, Clone)]

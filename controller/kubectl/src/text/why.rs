@@ -1,7 +1,9 @@
 //! Why a node is as it is: what holds now, then what happened, the newest first. Nothing is cut.
 
+use nodewell_time::local;
+
 use super::{
-    Page, age, controller,
+    Page, controller,
     look::{Paint, one_line},
     notes,
     table::Table,
@@ -34,7 +36,7 @@ fn history(entries: &[Entry], page: &Page) -> String {
     let most = if page.shows_all() { entries.len() } else { entries.len().min(ENTRIES) };
     let mut table = Table::new(&["TIME", "AGE", "TERM", "SOURCE", "WHAT"]);
     for entry in &entries[..most] {
-        let time = entry.at.map(|at| age::local(at, &page.zone)).unwrap_or_default();
+        let time = entry.at.map(|at| local(at, &page.zone)).unwrap_or_default();
         let source = if page.is_wide() { entry.source.clone() } else { String::new() };
         let count = if entry.count > 1 { format!(" (x{})", entry.count) } else { String::new() };
         let what = format!("{}{count}", entry.what);

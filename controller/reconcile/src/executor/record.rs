@@ -8,13 +8,14 @@ use nodewell_remediation::{
     fence::apply_outcome,
     message::Message,
 };
+use nodewell_time::Backoff;
 use tokio::time::sleep;
 
 use super::Executor;
 use crate::{api_error::ApiError, audit::Audited, cluster::Records, lease_deadline::LeaseDeadline};
 
-const FIRST_WAIT: Duration = Duration::from_millis(100);
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// Between two tries to write a record.
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
 
 /// What a failed save left behind.
 enum Stored {
@@ -62,7 +63,7 @@ impl<C: Records, P> Executor<'_, C, P> {
         lease_deadline: &LeaseDeadline,
     ) -> Result<NodeFence, ApiError> {
         let mut base = created;
-        let mut wait = FIRST_WAIT;
+        let mut pauses = PAUSES;
         while lease_deadline.is_ahead(self.clock.moment()) {
             let next = NodeFence { status: intended.status.clone(), ..base.clone() };
             match self.save_once(&base, &next).await {
@@ -71,8 +72,7 @@ impl<C: Records, P> Executor<'_, C, P> {
                 Stored::Unknown => {}
                 Stored::Other => return Err(ApiError::Conflict("the new record was changed".into())),
             }
-            sleep(wait).await;
-            wait = (wait * 2).min(LONGEST_WAIT);
+            sleep(pauses.pause()).await;
         }
         Err(ApiError::NoAnswer("the term ended before the new record was whole".into()))
     }
@@ -158,7 +158,7 @@ impl<C: Records, P> Executor<'_, C, P> {
         lease_deadline: &LeaseDeadline,
     ) -> Vec<NodeEvent> {
         let mut base = fence.clone();
-        let mut wait = FIRST_WAIT;
+        let mut pauses = PAUSES;
         let seen = self.clock.now();
         while lease_deadline.is_ahead(self.clock.moment()) {
             // However late it is written, a reading is as old as it is.
@@ -179,8 +179,7 @@ impl<C: Records, P> Executor<'_, C, P> {
                     return Vec::new();
                 }
             }
-            sleep(wait).await;
-            wait = (wait * 2).min(LONGEST_WAIT);
+            sleep(pauses.pause()).await;
         }
         Vec::new()
     }

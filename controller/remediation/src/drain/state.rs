@@ -193,7 +193,8 @@ impl Tries {
         self.why = Some(why.to_owned());
     }
 
-    /// Each pause is twice the one before, and never shorter than `least`.
+    /// Each pause is twice the one before, and never shorter than `least`, which is another one after each answer: what is
+    /// doubled is no count of failures.
     fn back_off(&mut self, least: Duration, why: &str, now: Moment) {
         self.pause = (self.pause * 2).min(LONGEST_PAUSE).max(least).max(SHORTEST_PAUSE);
         self.wait(self.pause, why, now);

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use nodewell_time::doubled;
+
 use super::{
     FenceInput, Next,
     begin::{back_off, enter_step},
@@ -28,8 +30,7 @@ const FIRST_DELAY: Duration = Duration::from_secs(5);
 const LONGEST_DELAY: Duration = Duration::from_secs(300);
 
 pub(super) fn delay(failures: u32) -> Duration {
-    let doublings = failures.saturating_sub(1).min(6);
-    (FIRST_DELAY * 2_u32.pow(doublings)).min(LONGEST_DELAY)
+    doubled(FIRST_DELAY, failures.saturating_sub(1), LONGEST_DELAY)
 }
 
 /// Reading the power state does no harm: it is repeated until there is an answer.

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use nodewell_time::doubled;
+
 use super::{
     FenceInput, Next,
     begin::{LAST_WAIT, fresh_round, policy_blockers},
@@ -42,7 +44,7 @@ fn left_after(fence: &NodeFence, taken: &[StepSpec], report: &DrainReport) -> Op
     if steps::are_irreversible(taken) {
         return None;
     }
-    let pause = LAST_WAIT.saturating_mul(2_u32.saturating_pow(fence.status.drain_rounds)).min(LONGEST_PAUSE);
+    let pause = doubled(LAST_WAIT, fence.status.drain_rounds, LONGEST_PAUSE);
     let pods = match report.refused_evictions.as_slice() {
         [] => return Some(LeftPods { pause, blocker: left_by_options(report, pause) }),
         [one] => one.clone(),

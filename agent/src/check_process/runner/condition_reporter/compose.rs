@@ -43,12 +43,13 @@ fn worse(one: State, other: State) -> State {
     }
 }
 
-/// What is reported of `key`; what held before holds since then.
+/// What is reported of `key`. What held before holds since then, whatever its judge knows by now; what is new, since its
+/// judge says so, or else since now.
 pub(super) fn compose(key: &SubjectKey, state: State, before: &SinceByReason) -> (Vec<Condition>, SinceByReason) {
     let conditions = match state {
         State::Healthy { message } => vec![plain(key, ConditionStatus::False, Name::fixed(WELL), message)],
         State::Unknown { reason, message } => vec![plain(key, ConditionStatus::Unknown, reason.into(), message)],
-        State::Faulty(faults) => faults.into_iter().map(|fault| faulty(key, fault, before)).collect(),
+        State::Faulty(faults) => faults.into_iter().map(|fault| faulty(key, fault)).collect(),
     };
     let held = |condition: &Condition| before.get(&condition.reason).copied().unwrap_or(condition.transition);
     let dated: Vec<Condition> =
@@ -86,12 +87,10 @@ fn plain(key: &SubjectKey, status: ConditionStatus, reason: Name, message: Strin
     }
 }
 
-fn faulty(key: &SubjectKey, fault: Fault, before: &SinceByReason) -> Condition {
+fn faulty(key: &SubjectKey, fault: Fault) -> Condition {
     let Fault { reason, severity, action, message, since } = fault;
-    let held = before.get(&reason).copied();
     let condition = plain(key, ConditionStatus::True, reason, message);
-    let transition = held.or(since).unwrap_or(condition.transition);
-    Condition { transition, severity: Some(severity), action, ..condition }
+    Condition { transition: since.unwrap_or(condition.transition), severity: Some(severity), action, ..condition }
 }
 
 #[cfg(test)]
@@ -126,7 +125,8 @@ mod tests {
         let began: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         let (first, since) = compose(&key(), State::Faulty(vec![fault("A", Some(began))]), &SinceByReason::new());
         assert_eq!(first[0].transition, began);
-        let (second, since) = compose(&key(), State::Faulty(vec![fault("B", None), fault("A", None)]), &since);
+        let later = Some(began + jiff::SignedDuration::from_secs(7));
+        let (second, since) = compose(&key(), State::Faulty(vec![fault("B", None), fault("A", later)]), &since);
         assert_eq!(second[1].transition, began);
         assert!(second[0].transition > began);
         assert_eq!(since.len(), 2);

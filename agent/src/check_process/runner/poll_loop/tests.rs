@@ -134,7 +134,7 @@ async fn a_rest_grows_and_has_an_end() {
     for _ in 0..6 {
         let now = Instant::now();
         poll_loop.wait_for("sda");
-        rests.push((poll_loop.backoffs["sda"].again - now).as_secs() / HOUR.as_secs());
+        rests.push((poll_loop.resting["sda"].0 - now).as_secs() / HOUR.as_secs());
     }
     assert_eq!(rests, [2, 4, 8, 10, 10, 10]);
 }
@@ -241,7 +241,7 @@ async fn after_two_silent_ones_a_round_ends_and_the_next_reaches_the_rest() {
     assert!(!poll_loop.was_judged && poll_loop.unreached == Unreached::Rest);
     assert!(poll_loop.due <= Instant::now());
     // The silent ones rest for longer than anything here takes.
-    poll_loop.backoffs.values_mut().for_each(|backoff| backoff.again += HOUR);
+    poll_loop.resting.values_mut().for_each(|(again, _)| *again += HOUR);
     round(&mut poll_loop, &mut worker_client).await;
     assert_eq!(judge.last(), [of("sdc", "read")]);
     assert!(poll_loop.was_judged && poll_loop.unreached == Unreached::Nothing);

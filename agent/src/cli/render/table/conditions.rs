@@ -4,6 +4,7 @@ mod columns;
 mod problem;
 
 use nodewell_model::{ConditionStatus, view::ConditionView};
+use nodewell_time::age;
 
 use self::columns::{Columns, STATUS_WIDTH};
 use super::{
@@ -13,7 +14,7 @@ use super::{
     },
     Extent, Table,
 };
-use crate::cli::{age::age, health::is_well};
+use crate::cli::health::is_well;
 
 /// Text that belongs to rows above it.
 const INDENT: usize = 2;

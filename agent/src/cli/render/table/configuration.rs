@@ -1,12 +1,12 @@
 //! A line of the status: what the agent goes by, to compare it with another node.
 
 use nodewell_model::view::ConfigurationView;
+use nodewell_time::age;
 
 use super::{
     super::flow::{Layout, Piece, flow},
     Extent, Table,
 };
-use crate::cli::age::age;
 
 const TITLE: &str = "Configuration: ";
 /// Enough for people to see that two differ; `-o wide` and JSON have all.

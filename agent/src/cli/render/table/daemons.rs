@@ -4,6 +4,7 @@ use nodewell_model::{
     text::{MESSAGE_LIMIT_BYTES, line},
     view::{DaemonState, DaemonView},
 };
+use nodewell_time::age;
 
 use super::{
     super::{
@@ -12,7 +13,6 @@ use super::{
     },
     GAP, Table,
 };
-use crate::cli::age::age;
 
 /// Ours that are not well, with what to do. Advice that is a condition's message above stands there alone.
 pub(super) fn blind(table: &Table<'_>) -> String {

@@ -1,6 +1,7 @@
 //! Two blocks of the status: how many devices of each class there are and how they are, and facts about the host.
 
 use nodewell_model::view::HardwareView;
+use nodewell_time::age;
 
 use super::{
     super::{
@@ -9,7 +10,6 @@ use super::{
     },
     GAP, Table,
 };
-use crate::cli::age::age;
 
 pub(super) fn block(table: &Table<'_>) -> String {
     let shown: Vec<&HardwareView> =

@@ -4,6 +4,7 @@ use nodewell_model::{
     ConditionStatus,
     view::{ApiserverState, ApiserverView},
 };
+use nodewell_time::age;
 
 use super::{
     super::{
@@ -12,7 +13,7 @@ use super::{
     },
     Table,
 };
-use crate::cli::{age::age, health::Account};
+use crate::cli::health::Account;
 
 pub(super) fn line(account: &Account, table: &Table<'_>) -> String {
     let node = format!("{}: ", table.look.fit(&table.view.node, table.look.room_beside(2)));

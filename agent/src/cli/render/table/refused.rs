@@ -1,6 +1,7 @@
 //! The last block of the status: which clients tried to report, clear or inject, and may not.
 
 use nodewell_model::view::RefusedView;
+use nodewell_time::age;
 
 use super::{
     super::{
@@ -9,7 +10,6 @@ use super::{
     },
     GAP, Table,
 };
-use crate::cli::age::age;
 
 pub(super) fn block(table: &Table<'_>) -> String {
     let refused = &table.view.refused;

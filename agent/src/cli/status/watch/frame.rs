@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 use nodewell_model::view::EventView;
+use nodewell_time::age;
 
 use crate::cli::{
-    age::age,
     health::Account,
     render::{Extent, Look, Paint, Sections, event_summary, sections},
 };

@@ -10,12 +10,10 @@ mod system;
 use std::collections::BTreeMap;
 
 use nodewell_checks::statistics::{host::Host, space::Space};
+use nodewell_metrics::{Exposition, MetricType};
 use nodewell_rules::npd::stats::SystemStats;
 
-use super::{
-    super::exposition::{Exposition, MetricType},
-    ProcSample,
-};
+use super::ProcSample;
 
 /// What one monitor's metrics are made from.
 pub(super) struct MetricInputs<'a> {
@@ -37,14 +35,11 @@ struct MetricDefinition {
 }
 
 /// Where a metric's samples go.
-struct Samples<'a> {
-    exposition: &'a mut Exposition,
-    name: &'a str,
-}
+struct Samples<'a>(&'a mut Exposition);
 
 impl Samples<'_> {
     fn add(&mut self, labels: &[(&str, &str)], value: f64) {
-        self.exposition.sample(self.name, labels, value);
+        self.0.sample(labels, value);
     }
 
     /// The only one, if it is known.
@@ -63,8 +58,8 @@ fn definition(id: &str) -> Option<&'static MetricDefinition> {
 pub(super) fn write(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
     for metric in &inputs.monitor.metrics {
         let Some(definition) = definition(metric.id) else { continue };
-        exposition.metric(&metric.name, definition.kind, definition.help);
-        (definition.write)(&mut Samples { exposition, name: &metric.name }, inputs);
+        let exposition = exposition.metric(&metric.name, definition.kind, definition.help);
+        (definition.write)(&mut Samples(exposition), inputs);
     }
 }
 

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use nodewell_checks::statistics::{cpu::Stat, disk::Disk, host::Host, network::Count, space::Space};
-
-use super::{
-    super::exposition::{Exposition, MetricType, count, to_double},
-    ProcSample,
-    filesystems::Mounted,
+use nodewell_metrics::{
+    Exposition,
+    MetricType::{self, Counter, Gauge},
+    Number,
 };
+
+use super::{super::to_double, ProcSample, filesystems::Mounted};
 
 /// What our own metrics are made from.
 pub(super) struct MetricInputs<'a> {
@@ -26,26 +27,21 @@ pub(super) fn write(exposition: &mut Exposition, inputs: &MetricInputs<'_>, hang
     write_disks(exposition, inputs.sample.reading.disks());
     write_network(exposition, inputs);
     write_filesystems(exposition, inputs);
-    exposition.metric(
-        "nodewell_node_filesystems_hanging",
-        MetricType::Gauge,
-        "Filesystems that do not say how full they are.",
-    );
-    exposition.sample("nodewell_node_filesystems_hanging", &[], count(hanging));
+    exposition.metric("nodewell_node_filesystems_hanging", Gauge, "Filesystems that do not say how full they are.");
+    exposition.sample(&[], hanging);
     write_left_out(exposition, inputs);
 }
 
 /// A metric with one sample, or none.
-fn single(exposition: &mut Exposition, name: &str, kind: MetricType, help: &str, value: Option<f64>) {
+fn single(exposition: &mut Exposition, name: &str, kind: MetricType, help: &str, value: Option<impl Number>) {
     if let Some(value) = value {
-        exposition.metric(name, kind, help);
-        exposition.sample(name, &[], value);
+        exposition.metric(name, kind, help).sample(&[], value);
     }
 }
 
 fn write_host(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
     let Host { kernel_version, os_version, architecture, bios, microcode } = inputs.host;
-    exposition.metric("nodewell_node_info", MetricType::Gauge, "1, with what the node runs.");
+    exposition.metric("nodewell_node_info", Gauge, "1, with what the node runs.");
     let labels = [
         ("architecture", &**architecture),
         ("bios", &**bios),
@@ -53,16 +49,10 @@ fn write_host(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
         ("microcode", &**microcode),
         ("os_version", &**os_version),
     ];
-    exposition.sample("nodewell_node_info", &labels, 1.0);
+    exposition.sample(&labels, 1);
     let reading = &inputs.sample.reading;
-    let boot = reading.stat().boot_time_secs.map(to_double);
-    single(
-        exposition,
-        "nodewell_node_boot_time_seconds",
-        MetricType::Gauge,
-        "When the node was started, since 1970.",
-        boot,
-    );
+    let boot = reading.stat().boot_time_secs;
+    single(exposition, "nodewell_node_boot_time_seconds", Gauge, "When the node was started, since 1970.", boot);
     let loads = [
         (
             "nodewell_node_load1",
@@ -72,46 +62,18 @@ fn write_host(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
         ("nodewell_node_load5", "The same over 5 minutes.", reading.load().map(|load| load.five)),
         ("nodewell_node_load15", "The same over 15 minutes.", reading.load().map(|load| load.fifteen)),
     ];
-    loads.into_iter().for_each(|(name, help, load)| single(exposition, name, MetricType::Gauge, help, load));
+    loads.into_iter().for_each(|(name, help, load)| single(exposition, name, Gauge, help, load));
 }
 
 fn write_cpu(exposition: &mut Exposition, stat: &Stat, ticks_per_second: u64) {
-    single(
-        exposition,
-        "nodewell_node_cpus",
-        MetricType::Gauge,
-        "CPUs online.",
-        Some(count(stat.cpus.len())).filter(|cpus| *cpus > 0.0),
-    );
-    exposition.metric(
-        "nodewell_node_cpu_seconds_total",
-        MetricType::Counter,
-        "Time of all CPUs; guest is part of user as well.",
-    );
+    single(exposition, "nodewell_node_cpus", Gauge, "CPUs online.", Some(stat.cpus.len()).filter(|cpus| *cpus > 0));
+    exposition.metric("nodewell_node_cpu_seconds_total", Counter, "Time of all CPUs; guest is part of user as well.");
     for (mode, seconds) in stat.total.iter().flat_map(|total| total.seconds(ticks_per_second)) {
-        exposition.sample("nodewell_node_cpu_seconds_total", &[("mode", mode)], seconds);
+        exposition.sample(&[("mode", mode)], seconds);
     }
-    single(
-        exposition,
-        "nodewell_node_processes_running",
-        MetricType::Gauge,
-        "Threads that run or could.",
-        stat.running.map(to_double),
-    );
-    single(
-        exposition,
-        "nodewell_node_processes_blocked",
-        MetricType::Gauge,
-        "Threads that wait for a disk.",
-        stat.blocked.map(to_double),
-    );
-    single(
-        exposition,
-        "nodewell_node_forks_total",
-        MetricType::Counter,
-        "Processes and threads made.",
-        stat.forks.map(to_double),
-    );
+    single(exposition, "nodewell_node_processes_running", Gauge, "Threads that run or could.", stat.running);
+    single(exposition, "nodewell_node_processes_blocked", Gauge, "Threads that wait for a disk.", stat.blocked);
+    single(exposition, "nodewell_node_forks_total", Counter, "Processes and threads made.", stat.forks);
 }
 
 fn write_memory(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
@@ -122,7 +84,7 @@ fn write_memory(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
         ("nodewell_node_swap_total_bytes", "Swap space.", "SwapTotal"),
         ("nodewell_node_swap_free_bytes", "Swap space that is free.", "SwapFree"),
     ] {
-        single(exposition, name, MetricType::Gauge, help, memory.bytes(key).map(to_double));
+        single(exposition, name, Gauge, help, memory.bytes(key));
     }
     let events = inputs.sample.reading.vm_events();
     for (name, help, total) in [
@@ -131,16 +93,16 @@ fn write_memory(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
         ("nodewell_node_swapped_in_pages_total", "Pages read from swap.", events.pages_swapped_in),
         ("nodewell_node_swapped_out_pages_total", "Pages written to swap.", events.pages_swapped_out),
     ] {
-        single(exposition, name, MetricType::Counter, help, total.map(to_double));
+        single(exposition, name, Counter, help, total);
     }
 }
 
 fn write_pressure(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
     let name = "nodewell_node_pressure_seconds_total";
-    exposition.metric(name, MetricType::Counter, "Time in which some, or all, tasks waited for a resource.");
+    exposition.metric(name, Counter, "Time in which some, or all, tasks waited for a resource.");
     for stall in inputs.sample.reading.stalls() {
         let labels = [("resource", stall.resource), ("share", stall.share.as_str())];
-        exposition.sample(name, &labels, stall.total.as_secs_f64());
+        exposition.sample(&labels, stall.total.as_secs_f64());
     }
 }
 
@@ -151,13 +113,9 @@ const NO_DISKS: [&str; 2] = ["loop", "zram"];
 fn write_disks(exposition: &mut Exposition, disks: &[Disk]) {
     let is_disk = |disk: &&Disk| disk.is_whole && !NO_DISKS.iter().any(|prefix| disk.name.starts_with(prefix));
     let whole = || disks.iter().filter(is_disk);
-    exposition.metric(
-        "nodewell_node_disk_busy_seconds_total",
-        MetricType::Counter,
-        "Time in which the disk had something to do.",
-    );
+    exposition.metric("nodewell_node_disk_busy_seconds_total", Counter, "Time in which the disk had something to do.");
     for disk in whole() {
-        exposition.sample("nodewell_node_disk_busy_seconds_total", &[("device", &disk.name)], seconds(disk.busy_ms));
+        exposition.sample(&[("device", &disk.name)], seconds(disk.busy_ms));
     }
     type Column = fn(&nodewell_checks::statistics::disk::IoCounts) -> f64;
     let columns: [(&str, &str, Column); 3] = [
@@ -168,10 +126,10 @@ fn write_disks(exposition: &mut Exposition, disks: &[Disk]) {
         }),
     ];
     for (name, help, column) in columns {
-        exposition.metric(name, MetricType::Counter, help);
+        exposition.metric(name, Counter, help);
         for disk in whole() {
-            exposition.sample(name, &[("device", &disk.name), ("direction", "read")], column(&disk.read));
-            exposition.sample(name, &[("device", &disk.name), ("direction", "write")], column(&disk.written));
+            exposition.sample(&[("device", &disk.name), ("direction", "read")], column(&disk.read));
+            exposition.sample(&[("device", &disk.name), ("direction", "write")], column(&disk.written));
         }
     }
 }
@@ -188,11 +146,11 @@ fn write_network(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
         ("nodewell_node_network_errors_total", "Packets that were damaged.", Count::RxErrors, Count::TxErrors),
         ("nodewell_node_network_drops_total", "Packets that found no room.", Count::RxDropped, Count::TxDropped),
     ] {
-        exposition.metric(name, MetricType::Counter, help);
+        exposition.metric(name, Counter, help);
         for interface in inputs.sample.reading.interfaces().iter().filter(|interface| !interface.is_pod_side()) {
             for (direction, column) in [("receive", received), ("transmit", sent)] {
                 let labels = [("direction", direction), ("interface", &*interface.name)];
-                exposition.sample(name, &labels, to_double(interface.count(column)));
+                exposition.sample(&labels, interface.count(column));
             }
         }
     }
@@ -208,7 +166,7 @@ fn write_filesystems(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
         ("nodewell_node_filesystem_free_inodes", "Inodes that are free.", |space| space.free_inodes),
     ];
     for (name, help, column) in columns {
-        exposition.metric(name, MetricType::Gauge, help);
+        exposition.metric(name, Gauge, help);
         let about_inodes = name.ends_with("inodes");
         for (mounted, space) in
             inputs.sample.mounts.mounted.iter().filter_map(|mounted| Some((mounted, known(mounted)?)))
@@ -216,7 +174,7 @@ fn write_filesystems(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
             let device = mounted.device(inputs.sample.reading.disks());
             let labels = [("device", device), ("fstype", &mounted.kind), ("mountpoint", &mounted.mount_point)];
             if !about_inodes || space.inodes > 0 {
-                exposition.sample(name, &labels, to_double(column(space)));
+                exposition.sample(&labels, column(space));
             }
         }
     }
@@ -226,7 +184,7 @@ fn write_left_out(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
     let ProcSample { reading, mounts } = inputs.sample;
     exposition.metric(
         "nodewell_statistics_left_out",
-        MetricType::Gauge,
+        Gauge,
         "What has no series of its own, because there are too many.",
     );
     let left_out = [
@@ -236,6 +194,6 @@ fn write_left_out(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
         ("interfaces", reading.interfaces().left_out()),
     ];
     for (kind, left_out) in left_out {
-        exposition.sample("nodewell_statistics_left_out", &[("kind", kind)], count(left_out));
+        exposition.sample(&[("kind", kind)], left_out);
     }
 }

@@ -1,12 +1,12 @@
 //! The columns of the conditions' rows, as wide as their widest cell where there is room.
 
 use nodewell_model::view::ConditionView;
+use nodewell_time::age;
 
 use super::super::{
     super::look::{Look, Paint},
     GAP, MESSAGE_MIN, Table,
 };
-use crate::cli::age::age;
 
 /// `Unknown`, the longest.
 pub(super) const STATUS_WIDTH: usize = 7;

@@ -53,7 +53,7 @@ fn is_nothing_of_it(rest: &str) -> bool {
 }
 
 fn line(problem: &ProblemView, has_message: bool, table: &Table<'_>) -> String {
-    let (look, age) = (table.look, |time| crate::cli::age::age(time, table.now));
+    let (look, age) = (table.look, |time| nodewell_time::age(time, table.now));
     let wide = (table.extent == Extent::Wide).then(|| format!("by {}, id {}", problem.source, problem.id));
     let parts = [
         Some(problem.reason.to_string()),

@@ -1,6 +1,6 @@
 //! `cpu` of the file: the load, the scheduler's counts, where CPUs spend their time.
 
-use super::{super::super::exposition::to_double, MetricDefinition, MetricType};
+use super::{super::super::to_double, MetricDefinition, MetricType};
 
 pub(super) const DEFINITIONS: &[MetricDefinition] = &[
     MetricDefinition {

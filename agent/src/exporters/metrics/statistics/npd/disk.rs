@@ -4,7 +4,7 @@
 use nodewell_checks::statistics::disk::{Disk, IoCounts};
 use nodewell_rules::npd::stats::DiskChoice;
 
-use super::{super::super::exposition::to_double, MetricDefinition, MetricInputs, MetricType, Samples};
+use super::{super::super::to_double, MetricDefinition, MetricInputs, MetricType, Samples};
 
 pub(super) const DEFINITIONS: &[MetricDefinition] = &[
     MetricDefinition {

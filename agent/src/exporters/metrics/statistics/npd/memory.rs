@@ -1,6 +1,6 @@
 //! `memory` of the file, in bytes.
 
-use super::{super::super::exposition::to_double, MetricDefinition, MetricInputs, MetricType, Samples};
+use super::{super::super::to_double, MetricDefinition, MetricInputs, MetricType, Samples};
 
 pub(super) const DEFINITIONS: &[MetricDefinition] = &[
     MetricDefinition {

@@ -2,7 +2,7 @@
 
 use nodewell_checks::statistics::network::Count;
 
-use super::{super::super::exposition::to_double, MetricDefinition, MetricInputs, MetricType, Samples};
+use super::{super::super::to_double, MetricDefinition, MetricInputs, MetricType, Samples};
 
 macro_rules! count {
     ($id:literal, $count:ident, $help:literal) => {

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-/// The longest duration that a rule may ask for. Far beyond use; it keeps sums of times from overflowing.
+/// The longest duration that may be written. Far beyond use; it keeps sums of times from overflowing.
 pub const LIMIT: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// Our units, the greatest first, in milliseconds.
+const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
 
 /// Parses our own form: whole numbers with the units `d`, `h`, `m`, `s`, `ms`, largest first or not, summed.
 ///
@@ -23,25 +26,37 @@ pub fn parse_or_none(text: &str) -> Result<Duration, String> {
 }
 
 fn sum(text: &str) -> Result<Duration, String> {
-    let refusal = || format!("{text:?} is not a duration; write 90s, 20m, 1h30m or 500ms");
-    let mut total = Duration::ZERO;
-    let mut rest = text;
+    match total(text) {
+        None => Err(format!("{text:?} is not a duration; write 90s, 20m, 1h30m or 500ms")),
+        Some((long, _)) if long > LIMIT => Err(format!("{text:?} is longer than {} days", LIMIT.as_secs() / 86_400)),
+        Some((fine, _)) => Ok(fine),
+    }
+}
+
+/// Parses the form of policies: ours, each unit once and the greatest first. None at all is a duration.
+///
+/// # Errors
+/// A message that describes a duration's form.
+pub fn parse_in_order(text: &str) -> Result<Duration, String> {
+    match total(text) {
+        None | Some((_, false)) => Err(format!("`{text}` is no duration; write one as `30s`, `5m` or `1h30m`")),
+        Some((long, _)) if long > LIMIT => Err(format!("`{text}` is longer than a year")),
+        Some((fine, _)) => Ok(fine),
+    }
+}
+
+/// The sum of a text's parts, and whether each unit is there once and the greatest first; nothing where it has no form.
+fn total(text: &str) -> Option<(Duration, bool)> {
+    let (mut rest, mut last, mut total, mut is_in_order) = (text, None::<usize>, Duration::ZERO, true);
     while !rest.is_empty() {
-        let (number, after) = split_at_end_of(rest, |c| c.is_ascii_digit());
-        let (unit, after) = split_at_end_of(after, |c| c.is_ascii_alphabetic());
-        let count: u32 = number.parse().map_err(|_| refusal())?;
-        total = unit_of(unit)
-            .ok_or_else(refusal)?
-            .checked_mul(count)
-            .and_then(|d| d.checked_add(total))
-            .ok_or_else(refusal)?;
-        rest = after;
+        let (number, unit, after) = first_part(rest);
+        let at = UNITS.iter().position(|(name, _)| *name == unit)?;
+        let millis = number.parse::<u64>().ok()?.saturating_mul(UNITS[at].1);
+        total = total.saturating_add(Duration::from_millis(millis));
+        is_in_order &= last.is_none_or(|last| last < at);
+        (rest, last) = (after, Some(at));
     }
-    match total {
-        Duration::ZERO if text.is_empty() => Err(refusal()),
-        long if long > LIMIT => Err(format!("{text:?} is longer than {} days", LIMIT.as_secs() / 86_400)),
-        fine => Ok(fine),
-    }
+    (!text.is_empty()).then_some((total, is_in_order))
 }
 
 /// Parses Go's form (`time.ParseDuration`), which adds fractions, `us`, `ns` and a bare `0`.
@@ -59,8 +74,7 @@ pub fn parse_go(text: &str) -> Result<Duration, String> {
     }
     let mut total = Duration::ZERO;
     while !rest.is_empty() {
-        let (number, after) = split_at_end_of(rest, |c| c.is_ascii_digit() || c == '.');
-        let (unit, after) = split_at_end_of(after, char::is_alphabetic);
+        let (number, unit, after) = first_part(rest);
         total = go_unit_of(unit)
             .and_then(|unit| scaled(number, unit))
             .and_then(|part| total.checked_add(part))
@@ -71,28 +85,39 @@ pub fn parse_go(text: &str) -> Result<Duration, String> {
     if text.len() > 1 { Ok(total) } else { Err(refusal()) }
 }
 
-/// A duration in our own form, for messages.
+/// A duration in our own form, in hours at most: `48h`.
 #[must_use]
 pub fn shown(duration: Duration) -> String {
-    let (secs, millis) = (duration.as_secs(), duration.subsec_millis());
-    let parts = [(secs / 3600, "h"), (secs / 60 % 60, "m"), (secs % 60, "s"), (u64::from(millis), "ms")];
-    let text: String = parts.iter().filter(|(n, _)| *n > 0).map(|(n, unit)| format!("{n}{unit}")).collect();
+    written(duration, &UNITS[1..])
+}
+
+/// The same in days at most: `2d`.
+#[must_use]
+pub fn shown_in_days(duration: Duration) -> String {
+    written(duration, &UNITS)
+}
+
+fn written(duration: Duration, units: &[(&str, u64)]) -> String {
+    let (mut left, mut text) = (duration.as_millis(), String::new());
+    for (unit, millis) in units {
+        let count = left / u128::from(*millis);
+        left %= u128::from(*millis);
+        if count > 0 {
+            text.push_str(&format!("{count}{unit}"));
+        }
+    }
     if text.is_empty() { "0s".to_owned() } else { text }
+}
+
+/// The number at the start of a text, its unit, and what comes after them.
+fn first_part(text: &str) -> (&str, &str, &str) {
+    let (number, rest) = split_at_end_of(text, |c| c.is_ascii_digit() || c == '.');
+    let (unit, rest) = split_at_end_of(rest, char::is_alphabetic);
+    (number, unit, rest)
 }
 
 fn split_at_end_of(text: &str, belongs: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at(text.find(|c| !belongs(c)).unwrap_or(text.len()))
-}
-
-fn unit_of(unit: &str) -> Option<Duration> {
-    match unit {
-        "d" => Some(Duration::from_secs(86_400)),
-        "h" => Some(Duration::from_secs(3600)),
-        "m" => Some(Duration::from_secs(60)),
-        "s" => Some(Duration::from_secs(1)),
-        "ms" => Some(Duration::from_millis(1)),
-        _ => None,
-    }
 }
 
 fn go_unit_of(unit: &str) -> Option<Duration> {
@@ -101,7 +126,7 @@ fn go_unit_of(unit: &str) -> Option<Duration> {
         // Go takes the micro sign and the Greek letter alike.
         "us" | "\u{b5}s" | "\u{3bc}s" => Some(Duration::from_micros(1)),
         "d" => None,
-        other => unit_of(other),
+        other => UNITS.iter().find(|(name, _)| *name == other).map(|(_, millis)| Duration::from_millis(*millis)),
     }
 }
 
@@ -133,6 +158,7 @@ mod tests {
         for text in ["", "0s", "5", "m", "1.5h", "-5s", "5 s", "99999999999s", "4294967295d", "400d", "5ü"] {
             assert!(parse(text).is_err(), "{text}");
         }
+        assert!(parse("99999999999999999999d").is_err() && parse("213503982335d1ms").is_err());
     }
 
     #[test]
@@ -174,5 +200,19 @@ mod tests {
             assert_eq!(shown(parse(text).unwrap()), text);
         }
         assert_eq!(shown(Duration::ZERO), "0s");
+        let days = Duration::from_hours(49);
+        assert_eq!((shown(days), shown_in_days(days)), ("49h".to_owned(), "2d1h".to_owned()));
+    }
+
+    #[test]
+    fn of_a_policy_each_unit_stands_once_and_the_greatest_first() {
+        for (text, millis) in [("0s", 0), ("2d", 172_800_000), ("1h30m", 5_400_000), ("1s500ms", 1500)] {
+            assert_eq!(parse_in_order(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for text in ["30m1h", "1m1m", "1ms1s"] {
+            assert!(parse(text).is_ok() && parse_in_order(text).is_err(), "{text}");
+        }
+        let year = |text: &str| parse_in_order(text).is_err_and(|error| error.ends_with("longer than a year"));
+        assert!(year("500d") && year("99999999999999999d") && !year("") && !year("99999999999999999999s"));
     }
 }

@@ -2,8 +2,9 @@
 
 use jiff::{Timestamp, tz::TimeZone};
 
-/// How long before `now` something was, in its largest unit: `42s`, `7m`, `3h`, `12d`.
-pub(super) fn age(then: Timestamp, now: Timestamp) -> String {
+/// How long before `now` something was, in its largest unit: `42s`, `7m`, `3h`, `12d`. What is yet to come is new.
+#[must_use]
+pub fn age(then: Timestamp, now: Timestamp) -> String {
     let secs = now.as_second().saturating_sub(then.as_second()).max(0);
     match secs {
         ..60 => format!("{secs}s"),
@@ -14,7 +15,8 @@ pub(super) fn age(then: Timestamp, now: Timestamp) -> String {
 }
 
 /// `time` in `zone`, RFC 3339 to the second.
-pub(super) fn local(time: Timestamp, zone: &TimeZone) -> String {
+#[must_use]
+pub fn local(time: Timestamp, zone: &TimeZone) -> String {
     time.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 

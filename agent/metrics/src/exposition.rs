@@ -1,0 +1,136 @@
+//! The text format of Prometheus, version 0.0.4.
+
+use std::{
+    collections::HashSet,
+    fmt::{Display, Write as _},
+};
+
+/// The text exposition format in the making.
+#[derive(Debug, Default)]
+pub struct Exposition {
+    text: String,
+    /// Of the current metric.
+    name: String,
+    /// The labels that the current metric has already.
+    series: HashSet<String>,
+}
+
+/// What a metric is, in Prometheus' terms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricType {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+/// What a sample may be. Each is written with all its digits; Prometheus has only doubles, so that past 2^53 it loses a
+/// counter's last ones, which no rate notices.
+pub trait Number: Display {}
+
+impl Number for f64 {}
+// A literal.
+impl Number for i32 {}
+impl Number for u8 {}
+impl Number for u32 {}
+impl Number for u64 {}
+impl Number for usize {}
+
+impl Exposition {
+    /// The text so far.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
+    /// What another exposition has, as it is.
+    pub fn append(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Begins a metric; its samples follow.
+    pub fn metric(&mut self, name: &str, kind: MetricType, help: &str) -> &mut Self {
+        let kind = match kind {
+            MetricType::Counter => "counter",
+            MetricType::Gauge => "gauge",
+            MetricType::Histogram => "histogram",
+        };
+        self.series.clear();
+        self.name = name.to_owned();
+        // Writing to a String cannot fail.
+        let _ = write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+        self
+    }
+
+    /// One sample of the current metric. A second one with the same labels is left out: Prometheus would refuse the whole
+    /// exposition for it.
+    pub fn sample(&mut self, labels: &[(&str, &str)], value: impl Number) -> &mut Self {
+        let labels = written(labels);
+        if !self.series.contains(&labels) {
+            let _ = writeln!(self.text, "{}{labels} {value}", self.name);
+            self.series.insert(labels);
+        }
+        self
+    }
+
+    /// All series of one histogram of the current metric: how many were at most each bound, the last one above all of
+    /// them; the sum of all values, and how many there were.
+    pub fn histogram(
+        &mut self,
+        labels: &[(&str, &str)],
+        buckets: impl IntoIterator<Item = (Option<f64>, u64)>,
+        sum: f64,
+        count: u64,
+    ) -> &mut Self {
+        for (bound, count) in buckets {
+            let bound = bound.map_or_else(|| "+Inf".to_owned(), |bound| bound.to_string());
+            let labels = written(&[labels, &[("le", &bound)]].concat());
+            let _ = writeln!(self.text, "{}_bucket{labels} {count}", self.name);
+        }
+        let (name, labels) = (&self.name, written(labels));
+        let _ = write!(self.text, "{name}_sum{labels} {sum}\n{name}_count{labels} {count}\n");
+        self
+    }
+}
+
+fn written(labels: &[(&str, &str)]) -> String {
+    let mut text = String::new();
+    for (position, (label, value)) in labels.iter().enumerate() {
+        text.push(if position == 0 { '{' } else { ',' });
+        let _ = write!(text, "{label}=\"{}\"", escaped(value));
+    }
+    if !labels.is_empty() {
+        text.push('}');
+    }
+    text
+}
+
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_is_there_once_and_its_labels_are_escaped() {
+        let mut exposition = Exposition::default();
+        exposition.metric("a", MetricType::Gauge, "A.");
+        exposition.sample(&[("x", "q\"b\\\n"), ("y", "")], 1.5).sample(&[("x", "q\"b\\\n"), ("y", "")], 2.0);
+        exposition.metric("b", MetricType::Counter, "B.").sample(&[], 3.0).sample(&[("x", "")], 3_u64);
+        let expected = "# HELP a A.\n# TYPE a gauge\na{x=\"q\\\"b\\\\\\n\",y=\"\"} 1.5\n\
+                        # HELP b B.\n# TYPE b counter\nb 3\nb{x=\"\"} 3\n";
+        assert_eq!(exposition.into_text(), expected);
+    }
+
+    #[test]
+    fn a_histogram_has_all_its_series() {
+        let mut exposition = Exposition::default();
+        let buckets = [(Some(0.5), 0), (Some(2.0), 1), (None, 1)];
+        exposition.metric("a_seconds", MetricType::Histogram, "A.").histogram(&[("x", "y")], buckets, 1.0, 1);
+        let expected = "# HELP a_seconds A.\n# TYPE a_seconds histogram\na_seconds_bucket{x=\"y\",le=\"0.5\"} 0\n\
+                        a_seconds_bucket{x=\"y\",le=\"2\"} 1\na_seconds_bucket{x=\"y\",le=\"+Inf\"} 1\n\
+                        a_seconds_sum{x=\"y\"} 1\na_seconds_count{x=\"y\"} 1\n";
+        assert_eq!(exposition.into_text(), expected);
+    }
+}

@@ -1,0 +1,8 @@
+//! Prometheus, text format 0.0.4: its text, written here (the OpenMetrics libraries rename a counter to `…_total`, and
+//! dashboards made for Node Problem Detector or node-reaper would show nothing), and the server that hands it out.
+
+mod exposition;
+mod server;
+
+pub use exposition::{Exposition, MetricType, Number};
+pub use server::{TEXT, answer, bind, serve};
