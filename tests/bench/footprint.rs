@@ -1,4 +1,5 @@
-//! What all processes of the agent cost together while nothing happens: the core, its check processes and their workers.
+//! What all processes of the agent cost together while nothing happens: the core, its check processes and their
+//! workers; and what of the core is in its lock.
 
 use std::{fs, thread, time::Duration};
 
@@ -6,6 +7,7 @@ use nodewell_tests::{agent::Plan, check_process::children_of, journal};
 
 use crate::{
     daemon::Daemon,
+    mappings,
     setting::{Setting, joined},
     table::{Row, Unit},
     usage::{Memory, Usage},
@@ -13,6 +15,9 @@ use crate::{
 };
 
 const PSS_LIMIT_MIB: f64 = 16.0;
+/// Of the core, with its program in the lock.
+const RSS_LIMIT_MIB: f64 = 11.0;
+const ANONYMOUS_LIMIT_MIB: f64 = 2.5;
 const CPU_LIMIT_MILLIS: f64 = 15.0;
 /// What the limit and Node Problem Detector's figure are for; shorter windows are multiplied.
 const CPU_WINDOW_SECS: f64 = 120.0;
@@ -43,7 +48,16 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
     });
     let sum = Row::new("idle, all processes: PSS", sum, Unit::MebiBytes).at_most(PSS_LIMIT_MIB).npd("57.2 MB");
     let cpu = Row::new("idle, all processes: CPU in 120 s", millis, Unit::Millis).at_most(CPU_LIMIT_MILLIS);
-    [sum].into_iter().chain(each).chain([cpu.npd("26 ms")]).collect()
+    [sum].into_iter().chain(each).chain(of_core(&daemon.usage())).chain([cpu.npd("26 ms")]).collect()
+}
+
+/// The limits of the core alone, and what its memory is made of.
+fn of_core(usage: &Usage) -> Vec<Row> {
+    let (memory, (smaps, program)) = (usage.memory(), usage.mappings());
+    let resident = Row::new("  nodewelld: RSS", memory.resident_mib, Unit::MebiBytes).at_most(RSS_LIMIT_MIB);
+    let anonymous = Row::new("  nodewelld: anonymous", memory.anonymous_mib, Unit::MebiBytes);
+    let parts = mappings::rows("nodewelld", &program, &smaps);
+    [resident, anonymous.at_most(ANONYMOUS_LIMIT_MIB)].into_iter().chain(parts).collect()
 }
 
 /// Of this process and all that it started.
