@@ -1,7 +1,7 @@
 //! What all processes of the agent cost together while nothing happens: the core, its check processes and their
 //! workers; and what of the core is in its lock.
 
-use std::{fs, thread, time::Duration};
+use std::{fs, path::Path, thread, time::Duration};
 
 use nodewell_tests::{agent::Plan, check_process::children_of, journal};
 
@@ -21,8 +21,8 @@ const ANONYMOUS_LIMIT_MIB: f64 = 2.5;
 const CPU_LIMIT_MILLIS: f64 = 15.0;
 /// What the limit and Node Problem Detector's figure are for; shorter windows are multiplied.
 const CPU_WINDOW_SECS: f64 = 120.0;
-/// Check processes of disks, of GPUs and of the host.
-const CHECK_PROCESSES: usize = 3;
+/// Kernel modules whose GPUs have a check process of their own; without one of them it waits for that.
+const GPU_DRIVERS: [&str; 2] = ["nvidia", "amdgpu"];
 /// By then each check was read once.
 const SETTLING: Duration = Duration::from_secs(30);
 
@@ -33,7 +33,7 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
     let plan = setting.cluster.as_ref().map_or_else(|_| Plan::new(node), |cluster| joined(cluster, node));
     let daemon = Daemon::start_in(&wrapper, plan.with_fifo().with_check_processes());
     let core = daemon.usage().pid();
-    wait::until("its check processes run", || (children_of(core).len() == CHECK_PROCESSES).then_some(()));
+    wait::until("its check processes run", || (children_of(core).len() == check_processes()).then_some(()));
     thread::sleep(SETTLING);
     let processes = with_descendants(core);
     let cpu = || processes.iter().map(|pid| Usage::of(*pid).cpu()).sum::<Duration>();
@@ -58,6 +58,11 @@ fn of_core(usage: &Usage) -> Vec<Row> {
     let anonymous = Row::new("  nodewelld: anonymous", memory.anonymous_mib, Unit::MebiBytes);
     let parts = mappings::rows("nodewelld", &program, &smaps);
     [resident, anonymous.at_most(ANONYMOUS_LIMIT_MIB)].into_iter().chain(parts).collect()
+}
+
+/// Those of the host and of disks, and of GPUs where they can be asked.
+fn check_processes() -> usize {
+    2 + usize::from(GPU_DRIVERS.iter().any(|driver| Path::new("/sys/module").join(driver).is_dir()))
 }
 
 /// Of this process and all that it started.
