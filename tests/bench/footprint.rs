@@ -36,19 +36,43 @@ pub(crate) fn rows(setting: &Setting) -> Vec<Row> {
     wait::until("its check processes run", || (children_of(core).len() == check_processes()).then_some(()));
     thread::sleep(SETTLING);
     let processes = with_descendants(core);
-    let cpu = || processes.iter().map(|pid| Usage::of(*pid).cpu()).sum::<Duration>();
-    let (before, window) = (cpu(), Duration::from_secs(if setting.quick { 15 } else { 120 }));
-    thread::sleep(window);
-    let millis = (cpu() - before).as_secs_f64() * 1e3 * CPU_WINDOW_SECS / window.as_secs_f64();
-    let memories: Vec<(String, Memory)> = processes.iter().map(|pid| (name(*pid), Usage::of(*pid).memory())).collect();
-    let sum = memories.iter().map(|(_, memory)| memory.proportional_mib).sum();
-    let each = memories.iter().map(|(name, memory)| {
-        let beside = format!("RSS {:.2}, anonymous {:.2} MiB", memory.resident_mib, memory.anonymous_mib);
-        Row::new(format!("  {name}"), memory.proportional_mib, Unit::MebiBytes).beside(beside)
-    });
+    let costs = costs(&processes, Duration::from_secs(if setting.quick { 15 } else { 120 }));
+    let sum = costs.iter().map(|cost| cost.memory.proportional_mib).sum();
+    let millis = costs.iter().map(|cost| cost.cpu_millis).sum();
     let sum = Row::new("idle, all processes: PSS", sum, Unit::MebiBytes).at_most(PSS_LIMIT_MIB).npd("57.2 MB");
     let cpu = Row::new("idle, all processes: CPU in 120 s", millis, Unit::Millis).at_most(CPU_LIMIT_MILLIS);
+    let each = costs.iter().map(Cost::row);
     [sum].into_iter().chain(each).chain(of_core(&daemon.usage())).chain([cpu.npd("26 ms")]).collect()
+}
+
+/// What one process costs.
+struct Cost {
+    name: String,
+    memory: Memory,
+    cpu_millis: f64,
+}
+
+impl Cost {
+    fn row(&self) -> Row {
+        let Memory { proportional_mib, resident_mib, anonymous_mib } = self.memory;
+        let memory = format!("RSS {resident_mib:.2}, anonymous {anonymous_mib:.2} MiB");
+        let beside = format!("{memory}; CPU {:.2} ms in 120 s", self.cpu_millis);
+        Row::new(format!("  {}", self.name), proportional_mib, Unit::MebiBytes).beside(beside)
+    }
+}
+
+/// What each of them costs while it is idle for `window`.
+fn costs(processes: &[u32], window: Duration) -> Vec<Cost> {
+    let cpu = |pid: &u32| Usage::of(*pid).cpu();
+    let before: Vec<Duration> = processes.iter().map(cpu).collect();
+    thread::sleep(window);
+    let scale = 1e3 * CPU_WINDOW_SECS / window.as_secs_f64();
+    let cost = |(pid, before): (&u32, Duration)| Cost {
+        cpu_millis: (cpu(pid) - before).as_secs_f64() * scale,
+        name: name(*pid),
+        memory: Usage::of(*pid).memory(),
+    };
+    processes.iter().zip(before).map(cost).collect()
 }
 
 /// The limits of the core alone, and what its memory is made of.
