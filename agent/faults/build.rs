@@ -5,8 +5,14 @@ use std::{collections::BTreeMap, env, fs, io, path::Path};
 
 use toml::{Table, Value};
 
-/// Code for each entry, by its name.
-type Entries = BTreeMap<String, String>;
+/// By their names.
+type Entries = BTreeMap<String, Entry>;
+
+/// An entry of the catalogue: its name, a second text, and code for the rest of what is known of it.
+struct Entry {
+    texts: [String; 2],
+    rest: String,
+}
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=catalogue");
@@ -17,45 +23,41 @@ fn main() -> io::Result<()> {
     let mut names = files.map(|file| file.map(|file| file.file_name())).collect::<io::Result<Vec<_>>>()?;
     names.retain(|name| name.to_string_lossy().ends_with(".toml"));
     names.sort();
-    let (mut list, mut templates, mut reasons) = (Vec::new(), Entries::new(), Entries::new());
+    let (mut list, mut messages, mut reasons) = (Vec::new(), Entries::new(), Entries::new());
     for name in names {
         let path = format!("/catalogue/{}", name.to_string_lossy());
         // Where the crate lies when it is compiled: a target folder may have been copied from another place.
         list.push(format!("include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {path:?}))"));
         let file: Table = fs::read_to_string(folder.join(name))?.parse().map_err(io::Error::other)?;
-        templates.extend(entries(&file, "message", template)?);
+        messages.extend(entries(&file, "message", message)?);
         reasons.extend(entries(&file, "reason", reason)?);
     }
     fs::write(out.join("catalogue.rs"), array(list))?;
-    fs::write(out.join("templates.rs"), array(templates.into_values()))?;
-    fs::write(out.join("reasons.rs"), array(reasons.into_values()))
+    write(out, "messages", "Message", messages)?;
+    write(out, "reasons", "Judged", reasons)
 }
 
-/// What `code` makes of each entry of a list of the file.
-fn entries(file: &Table, list: &str, code: fn(&Value) -> Option<(String, String)>) -> io::Result<Entries> {
+/// What `entry` makes of each table of a list of the file.
+fn entries(file: &Table, list: &str, entry: fn(&Value) -> Option<Entry>) -> io::Result<Entries> {
     let listed = file.get(list).and_then(Value::as_array).into_iter().flatten();
-    listed.map(|entry| code(entry).ok_or_else(|| io::Error::other(format!("not a {list}: {entry:?}")))).collect()
+    let named = |table: &Value| entry(table).map(|entry| (entry.texts[0].clone(), entry));
+    listed.map(|table| named(table).ok_or_else(|| io::Error::other(format!("not a {list}: {table:?}")))).collect()
 }
 
-fn text<'v>(entry: &'v Value, name: &str) -> Option<&'v str> {
-    entry.get(name).and_then(Value::as_str)
+fn text<'v>(table: &'v Value, name: &str) -> Option<&'v str> {
+    table.get(name).and_then(Value::as_str)
 }
 
-/// A `Template`.
-fn template(message: &Value) -> Option<(String, String)> {
-    let (key, text) = (text(message, "key")?, text(message, "text")?);
-    let quotes = message.get("quotes").and_then(Value::as_bool).unwrap_or_default();
-    let limit = if quotes { "EVENT_LIMIT" } else { "LIMIT" };
-    let code = format!("Template {{ key: {key:?}, text: {text:?}, limit: nodewell_message::{limit} }}");
-    Some((key.to_owned(), code))
+fn message(table: &Value) -> Option<Entry> {
+    let texts = [text(table, "key")?.to_owned(), text(table, "text")?.to_owned()];
+    let quotes = table.get("quotes").and_then(Value::as_bool).unwrap_or_default();
+    Some(Entry { texts, rest: format!("quotes: {quotes}") })
 }
 
-/// A `KnownReason`.
-fn reason(reason: &Value) -> Option<(String, String)> {
-    let (name, condition) = (text(reason, "name")?, text(reason, "condition"));
-    let (severity, action) = (variant(text(reason, "severity")?), variant(text(reason, "action")?));
-    let judged = format!("severity: Severity::{severity}, action: Action::{action}");
-    Some((name.to_owned(), format!("KnownReason {{ name: {name:?}, condition: {condition:?}, {judged} }}")))
+fn reason(table: &Value) -> Option<Entry> {
+    let texts = [text(table, "name")?.to_owned(), text(table, "condition").unwrap_or_default().to_owned()];
+    let (severity, action) = (variant(text(table, "severity")?), variant(text(table, "action")?));
+    Some(Entry { texts, rest: format!("severity: Severity::{severity}, action: Action::{action}") })
 }
 
 /// `replace-disk` → `ReplaceDisk`.
@@ -63,6 +65,19 @@ fn variant(word: &str) -> String {
     let capital =
         |part: &str| part.get(..1).unwrap_or_default().to_ascii_uppercase() + part.get(1..).unwrap_or_default();
     word.split('-').map(capital).collect()
+}
+
+/// All texts one behind the other, and a table of where each entry has its own.
+fn write(out: &Path, list: &str, kind: &str, entries: Entries) -> io::Result<()> {
+    let (mut all, mut table) = (String::new(), Vec::new());
+    for Entry { texts: [first, second], rest } in entries.into_values() {
+        let place = format!("Place {{ begin: {}, lengths: [{}, {}] }}", all.len(), first.len(), second.len());
+        table.push(format!("{kind} {{ place: {place}, {rest} }}"));
+        all.push_str(&first);
+        all.push_str(&second);
+    }
+    fs::write(out.join(format!("{list}_texts.rs")), format!("{all:?}\n"))?;
+    fs::write(out.join(format!("{list}.rs")), array(table))
 }
 
 fn array(elements: impl IntoIterator<Item = String>) -> String {

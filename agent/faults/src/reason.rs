@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use nodewell_model::{Action, Name, Severity};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 
-use crate::catalogue::FILES;
+use crate::catalogue::{FILES, Place};
 
 /// One reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,14 +52,26 @@ pub struct KnownReason {
     pub action: Action,
 }
 
+/// The same in the program.
+struct Judged {
+    /// Of its name and its condition, which is empty for an Event.
+    place: Place,
+    severity: Severity,
+    action: Action,
+}
+
 /// Every reason by name, as part of the program: what judges all day neither parses files nor holds their prose.
-static KNOWN: &[KnownReason] = include!(concat!(env!("OUT_DIR"), "/reasons.rs"));
+static JUDGED: &[Judged] = include!(concat!(env!("OUT_DIR"), "/reasons.rs"));
+static TEXTS: &str = include!(concat!(env!("OUT_DIR"), "/reasons_texts.rs"));
 
 /// The reason of that name.
 #[must_use]
-pub fn named(name: &str) -> Option<&'static KnownReason> {
-    let found = KNOWN.binary_search_by(|known| known.name.cmp(name));
-    found.ok().map(|index| &KNOWN[index])
+pub fn named(name: &str) -> Option<KnownReason> {
+    let found = JUDGED.binary_search_by(|judged| judged.place.texts(TEXTS).0.cmp(name)).ok()?;
+    let Judged { place, severity, action } = &JUDGED[found];
+    let (name, condition) = place.texts(TEXTS);
+    let condition = Some(condition).filter(|condition| !condition.is_empty());
+    Some(KnownReason { name, condition, severity: *severity, action: *action })
 }
 
 /// All reasons with what people read of them, in the order of their files.
@@ -91,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_program_knows_what_the_files_say() {
-        assert_eq!(KNOWN.len(), all().len());
+        assert_eq!(JUDGED.len(), all().len());
         for reason in all() {
             let Reason { name, condition, severity, action, .. } = reason;
             let (name, condition) = (name.as_str(), condition.as_ref().map(Name::as_str));
