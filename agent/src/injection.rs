@@ -185,6 +185,19 @@ mod tests {
         assert!(error.contains("reasons of DiskUnhealthy that can be: "), "{error}");
     }
 
+    /// A daemon forgets most examples, and no rule of the kernel log loses its last one.
+    #[test]
+    fn what_a_daemon_keeps_of_its_rules_is_enough() {
+        let whole = load(&LoadPlan::default()).set;
+        let mut kept = whole.clone();
+        kept.forget_prose();
+        for rule in &whole.rules {
+            let request = InjectRequest { reason: rule.reason.clone(), condition: None };
+            let line = |set: &RuleSet| choose(set, &request).ok().map(|chosen| chosen.example);
+            assert_eq!(line(&kept), line(&whole), "{}", rule.reason);
+        }
+    }
+
     #[test]
     fn a_reason_of_a_table_has_a_line_as_one_of_a_rule_has() {
         let oops = chosen("KernelOops", None).ok().unwrap();

@@ -19,6 +19,7 @@ mod idle;
 mod kernel_log;
 mod kills;
 mod latency;
+mod mappings;
 mod observer;
 mod outage;
 mod plugins;

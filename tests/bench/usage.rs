@@ -64,6 +64,12 @@ impl Usage {
         fs::read_dir(self.folder.join("task")).expect("the process runs").count()
     }
 
+    /// What is mapped, and the program that runs.
+    pub(crate) fn mappings(&self) -> (String, PathBuf) {
+        let program = fs::read_link(self.folder.join("exe")).expect("the process runs");
+        (self.read("smaps"), program)
+    }
+
     fn read(&self, file: &str) -> String {
         fs::read_to_string(self.folder.join(file)).expect("the process runs")
     }

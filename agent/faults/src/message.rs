@@ -2,12 +2,27 @@
 
 use std::sync::LazyLock;
 
-use nodewell_message::{Catalogue, MessageArgs, Template};
+use nodewell_message::{Catalogue, EVENT_LIMIT, LIMIT, MessageArgs, Template};
 
-use crate::catalogue::FILES;
+use crate::catalogue::{FILES, Place};
+
+/// A message in the program.
+struct Message {
+    /// Of its key and its text.
+    place: Place,
+    quotes: bool,
+}
 
 /// Every message by key, as part of the program: what composes them all day neither parses files nor holds examples.
-static TEMPLATES: &[Template<'static>] = include!(concat!(env!("OUT_DIR"), "/templates.rs"));
+static MESSAGES: &[Message] = include!(concat!(env!("OUT_DIR"), "/messages.rs"));
+static TEXTS: &str = include!(concat!(env!("OUT_DIR"), "/messages_texts.rs"));
+
+impl Message {
+    fn template(&self) -> Template<'static> {
+        let (key, text) = self.place.texts(TEXTS);
+        Template { key, text, limit: if self.quotes { EVENT_LIMIT } else { LIMIT } }
+    }
+}
 
 /// All of them, for the reference.
 #[must_use]
@@ -23,8 +38,8 @@ pub fn messages() -> &'static Catalogue {
 /// In debug builds, if the catalogue has no such message or other arguments: a bug that tests find.
 #[must_use]
 pub fn message(key: &str, args: MessageArgs<'_>) -> String {
-    let found = TEMPLATES.binary_search_by(|template| template.key.cmp(key));
-    Template::compose(found.ok().map(|index| TEMPLATES[index]), key, args)
+    let found = MESSAGES.binary_search_by(|message| message.template().key.cmp(key));
+    Template::compose(found.ok().map(|index| MESSAGES[index].template()), key, args)
 }
 
 /// The reason that a key begins with.
@@ -45,6 +60,6 @@ mod tests {
     #[test]
     fn the_program_has_what_the_files_have() {
         let listed: Vec<Template<'_>> = messages().entries().map(nodewell_message::Entry::template).collect();
-        assert_eq!(TEMPLATES, listed);
+        assert_eq!(MESSAGES.iter().map(Message::template).collect::<Vec<_>>(), listed);
     }
 }

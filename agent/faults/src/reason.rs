@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use nodewell_model::{Action, Name, Severity};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 
-use crate::catalogue::FILES;
+use crate::catalogue::{FILES, Place};
 
 /// One reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,17 +42,43 @@ struct File {
     _reasons: IgnoredAny,
 }
 
-/// All reasons, in the order of their files.
+/// What programs go by: how bad a reason is. The rest of it is for people, and in no daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownReason {
+    pub name: &'static str,
+    /// The condition that it holds True; `None`: an Event only.
+    pub condition: Option<&'static str>,
+    pub severity: Severity,
+    pub action: Action,
+}
+
+/// The same in the program.
+struct Judged {
+    /// Of its name and its condition, which is empty for an Event.
+    place: Place,
+    severity: Severity,
+    action: Action,
+}
+
+/// Every reason by name, as part of the program: what judges all day neither parses files nor holds their prose.
+static JUDGED: &[Judged] = include!(concat!(env!("OUT_DIR"), "/reasons.rs"));
+static TEXTS: &str = include!(concat!(env!("OUT_DIR"), "/reasons_texts.rs"));
+
+/// The reason of that name.
+#[must_use]
+pub fn named(name: &str) -> Option<KnownReason> {
+    let found = JUDGED.binary_search_by(|judged| judged.place.texts(TEXTS).0.cmp(name)).ok()?;
+    let Judged { place, severity, action } = &JUDGED[found];
+    let (name, condition) = place.texts(TEXTS);
+    let condition = Some(condition).filter(|condition| !condition.is_empty());
+    Some(KnownReason { name, condition, severity: *severity, action: *action })
+}
+
+/// All reasons with what people read of them, in the order of their files.
 #[must_use]
 pub fn all() -> &'static [Reason] {
     static ALL: LazyLock<Vec<Reason>> = LazyLock::new(|| FILES.iter().flat_map(|text| read(text)).collect());
     &ALL
-}
-
-/// The reason of that name.
-#[must_use]
-pub fn named(name: &str) -> Option<&'static Reason> {
-    all().iter().find(|reason| reason.name.as_str() == name)
 }
 
 fn read(text: &str) -> Vec<Reason> {
@@ -73,6 +99,19 @@ mod tests {
         }
         let names: BTreeSet<_> = all().iter().map(|reason| &reason.name).collect();
         assert_eq!(names.len(), all().len());
+    }
+
+    #[test]
+    fn the_program_knows_what_the_files_say() {
+        assert_eq!(JUDGED.len(), all().len());
+        for reason in all() {
+            let Reason { name, condition, severity, action, .. } = reason;
+            let (name, condition) = (name.as_str(), condition.as_ref().map(Name::as_str));
+            let known = named(name).unwrap();
+            assert_eq!((known.name, known.condition), (name, condition));
+            assert_eq!((known.severity, known.action), (*severity, *action), "{name}");
+            assert_eq!(named(&name[1..]), None, "{name}");
+        }
     }
 
     #[test]

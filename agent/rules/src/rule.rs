@@ -29,12 +29,15 @@ pub struct RuleSet {
 }
 
 impl RuleSet {
-    /// Forgets what people read and what the examples prove, which is most of it. An example of one line stays where there
-    /// is one: it is what a test problem is made of.
+    /// Forgets what people read and what the examples prove, which is most of it. Of a rule of the kernel log an
+    /// example of one line stays where there is one: it is what a test problem is made of.
     pub fn forget_prose(&mut self) {
         for rule in &mut self.rules {
             (rule.explain, rule.origin) = (String::new(), String::new());
             let mut matches = std::mem::take(&mut rule.examples).matches;
+            if self.readers.get(rule.reader) != Some(&Reader::Kmsg) {
+                continue;
+            }
             let is_single = |example: &Example| rule.counting.is_some() || !example.text.trim_end().contains('\n');
             let single = matches.iter().position(is_single);
             rule.examples.matches = single.map(|index| matches.swap_remove(index)).into_iter().collect();

@@ -10,6 +10,8 @@ pub const FOLDER: &str = "built-in";
 pub const INSTALLED: &str = "/usr/share/nodewell/rules";
 /// The file that declares what the agent reports of itself.
 const OWN: &str = "agent.toml";
+/// And its only condition.
+const OF_AGENT: &str = "AgentStateUnwritable";
 
 /// One shipped rule file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,6 +120,16 @@ pub fn own_conditions() -> Vec<ConditionSpec> {
     FILES.iter().flat_map(conditions).filter(|(file, spec)| is_own(file, spec)).map(|(_, spec)| spec).collect()
 }
 
+/// Those of them that `known` lacks: none beside the shipped rules, and no file is parsed again to see that.
+#[must_use]
+pub fn own_conditions_beyond(known: &[ConditionSpec]) -> Vec<ConditionSpec> {
+    let is_known = |name: &str| known.iter().any(|spec| spec.condition.as_str() == name);
+    if is_known(OF_AGENT) && WITHOUT_RULES.iter().all(|name| is_known(name)) {
+        return Vec::new();
+    }
+    own_conditions().into_iter().filter(|own| !is_known(own.condition.as_str())).collect()
+}
+
 fn is_own(file: &ShippedFile, spec: &ConditionSpec) -> bool {
     file.name == OWN || WITHOUT_RULES.contains(&spec.condition.as_str())
 }
@@ -144,11 +156,19 @@ mod tests {
     #[test]
     fn the_agent_speaks_of_its_own_state() {
         let own: Vec<String> = own_conditions().into_iter().map(|spec| spec.condition.to_string()).collect();
-        assert_eq!(
-            own.iter().filter(|name| !WITHOUT_RULES.contains(&name.as_str())).collect::<Vec<_>>(),
-            ["AgentStateUnwritable"]
-        );
+        assert_eq!(own.iter().filter(|name| !WITHOUT_RULES.contains(&name.as_str())).collect::<Vec<_>>(), [OF_AGENT]);
         assert_eq!(own.len(), 1 + WITHOUT_RULES.len(), "{own:?}");
+    }
+
+    #[test]
+    fn what_a_catalogue_lacks_of_them_is_found() {
+        let (all, own) = (crate::load(&crate::LoadPlan::default()).set.conditions, own_conditions());
+        assert_eq!(own_conditions_beyond(&all), []);
+        assert_eq!(own_conditions_beyond(&[]), own);
+        for lacking in &own {
+            let rest: Vec<_> = all.iter().filter(|spec| *spec != lacking).cloned().collect();
+            assert_eq!(own_conditions_beyond(&rest), std::slice::from_ref(lacking));
+        }
     }
 
     /// Else a node without a journal would not know how its disks are.

@@ -1,14 +1,14 @@
 //! `nodewelld`: the node health agent. It loads its configuration and rules, then runs until it is asked to stop.
 
-use std::process::ExitCode;
+use std::{env, process::ExitCode};
 
 use nodewell_agent::{
-    command::CommandLine,
+    command,
     config::{Config, Flags},
     daemon,
     runtime::{
         activation::Activated,
-        program::{close_memory, command_line, end_with, invalid, started},
+        program::{close_memory, end_with, invalid, started},
     },
 };
 use nodewell_rules::{Diagnostic, RuleSet};
@@ -22,9 +22,9 @@ fn main() -> ExitCode {
     let _ = one_malloc_arena();
     // Before anything else opens a descriptor.
     let activated = Activated::take();
-    let flags = match command_line() {
-        Ok(CommandLine { flags }) => flags,
-        Err(code) => return code,
+    let flags = match command::read(env::args_os().skip(1)) {
+        Ok(flags) => flags,
+        Err(instead) => return instead.print(),
     };
     nodewell_journal::init("nodewelld", "info");
     activated.log_complaints();

@@ -1,50 +1,25 @@
-//! The flags of `nodewelld`. Each has a key of the same name in the config file, but for those that only `nodewell
-//! scan` sets.
+//! What the flags of `nodewelld` set ([`crate::command`] reads them). Each has a key of the same name in the config
+//! file, but for those that only `nodewell scan` sets.
 
 use std::path::PathBuf;
 
-use clap::Args;
+use super::{Config, MetricsAddress};
 
-use super::{Config, MetricsAddress, node_name};
-
-// Not a doc comment: that would be the description of the command that has these flags.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Flags {
-    /// The config file [default: /etc/nodewell/nodewell.toml, if it exists]; FILE.d/*.toml is read after it
-    #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Do not talk to any API server
-    #[arg(long)]
     pub standalone: bool,
-    /// This node's name [default: $NODE_NAME, else the host name in lower case]
-    #[arg(long, value_name = "NAME", value_parser = node_name::parse)]
     pub node_name: Option<String>,
-    /// How to reach the API server, and as which user
-    #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
-    /// The local socket [default: /run/nodewell/nodewell.sock]
-    #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
-    /// Where state is stored [default: $STATE_DIRECTORY, else /var/lib/nodewell if it can be written, else nowhere]
-    #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
-    /// Where Prometheus finds /metrics, or "off" [default: 127.0.0.1:20259]
-    #[arg(long, value_name = "ADDR")]
     pub metrics_address: Option<MetricsAddress>,
-    /// A folder of rule files; replaces the shipped rules and /etc/nodewell/rules.d. May be given several times
-    #[arg(long, value_name = "DIR")]
     pub rules: Vec<PathBuf>,
-    /// A Node Problem Detector config to load as well. May be given several times
-    #[arg(long, value_name = "FILE")]
     pub npd_config: Vec<PathBuf>,
-    /// The kernel log [default: /dev/kmsg]
-    #[arg(long, value_name = "PATH")]
     pub kmsg: Option<PathBuf>,
-    /// End with this process, which started us
-    #[arg(long, value_name = "PID", hide = true)]
+    /// The process with which this one ends.
     pub parent: Option<i32>,
-    /// Devices are released beside this socket, not beside ours
-    #[arg(long, value_name = "PATH", hide = true)]
+    /// The socket beside which devices are released.
     pub releases_of: Option<PathBuf>,
 }
 

@@ -10,8 +10,7 @@ pub fn load_rules(config: &Config) -> Result<RuleSet, Vec<Diagnostic>> {
     let plan = LoadPlan { prose: Prose::SkimShipped, ..config.load_plan() };
     let Loaded { mut set, mut diagnostics, warnings, .. } = load(&plan);
     warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    let own = shipped::own_conditions().into_iter();
-    let missing: Vec<_> = own.filter(|own| set.conditions.iter().all(|spec| spec.condition != own.condition)).collect();
+    let missing = shipped::own_conditions_beyond(&set.conditions);
     set.conditions.extend(missing);
     // Rules with an error are not in the set. The examples of all others run, so that every error is reported at once.
     // The examples of the shipped rules ran before they were shipped.

@@ -27,7 +27,7 @@ use std::{
 };
 
 use clap::CommandFactory;
-use nodewell_agent::{check_process::ChecksCommandLine, cli, command::CommandLine};
+use nodewell_agent::{check_process::ChecksCommandLine, cli, command};
 use nodewell_controller::cli as controller;
 
 use guide::Guide;
@@ -106,7 +106,7 @@ fn pages(folder: &Path) -> Result<(), Failure> {
         write(&man.join(format!("man{}", page.section)).join(page.file_name()), page.text.as_bytes())?;
     }
     let programs = [
-        ("nodewelld", CommandLine::command()),
+        ("nodewelld", command::command()),
         ("nodewell-checks", ChecksCommandLine::command()),
         ("nodewell-controller", controller::command()),
         ("kubectl-nodewell", nodewell_kubectl::command()),
@@ -120,7 +120,7 @@ fn pages(folder: &Path) -> Result<(), Failure> {
 
 fn every_page() -> io::Result<Vec<Page>> {
     let mut pages = commands::pages(cli::command(), "1", "nodewelld(8), nodewell.toml(5), nodewell-socket(7)")?;
-    pages.extend(commands::pages(CommandLine::command(), "8", "nodewell(1), nodewell.toml(5), nodewell-socket(7)")?);
+    pages.extend(commands::pages(command::command(), "8", "nodewell(1), nodewell.toml(5), nodewell-socket(7)")?);
     pages.extend(commands::pages(ChecksCommandLine::command(), "8", "nodewelld(8), nodewell(1), nodewell.toml(5)")?);
     pages.extend(commands::pages(controller::command(), "8", "nodewelld(8), nodewell(1)")?);
     pages.extend(commands::pages(nodewell_kubectl::command(), "1", "kubectl(1), nodewell-controller(8), nodewell(1)")?);

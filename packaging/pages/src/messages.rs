@@ -75,7 +75,10 @@ impl Listed {
             let reasons = nodewell_faults::messages().reason(name)?;
             Some(Self { condition: reasons.condition.clone(), severity: reasons.severity.clone() })
         };
-        let catalogue = || reason::named(name).map(|reason| Self::with(reason.condition.as_ref(), reason.severity));
+        let catalogue = || {
+            let reason = reason::all().iter().find(|reason| reason.name.as_str() == name)?;
+            Some(Self::with(reason.condition.as_ref(), reason.severity))
+        };
         let by_rule = || {
             let rule = rules.rules.iter().find(|rule| rule.reason.as_str() == name)?;
             Some(Self::with(rule.condition.as_ref(), rule.severity))

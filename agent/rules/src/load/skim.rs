@@ -126,20 +126,23 @@ impl<'a> Cursor<'a> {
     /// Behind a string. Only one in three quotes goes on in the next line.
     fn behind(&mut self, quote: &str) -> Option<()> {
         self.skip(quote)?;
-        let (is_long, escapes) = (quote.len() == 3, quote.starts_with('"'));
+        let (mark, is_long) = (quote.as_bytes()[0], quote.len() == 3);
+        let escape = if mark == b'"' { b'\\' } else { mark };
+        let no_end = if is_long { mark } else { b'\n' };
         loop {
+            self.at += memchr::memchr3(mark, escape, no_end, self.text[self.at..].as_bytes())?;
             let rest = &self.text[self.at..];
             if let Some(behind) = rest.strip_prefix(quote) {
                 // Up to two more quotes are part of a long string.
-                let more = behind.chars().take_while(|c| is_long && quote.contains(*c)).count();
+                let more = behind.bytes().take_while(|byte| is_long && *byte == mark).count();
                 self.at += quote.len() + more.min(2);
                 return Some(());
             }
-            if rest.is_empty() || !is_long && rest.starts_with('\n') {
-                return None;
+            match rest.as_bytes()[0] {
+                b'\n' => return None,
+                b'\\' => self.at += rest.chars().take(2).map(char::len_utf8).sum::<usize>(),
+                _ => self.at += 1,
             }
-            let length = if escapes && rest.starts_with('\\') { 2 } else { 1 };
-            self.at += rest.chars().take(length).map(char::len_utf8).sum::<usize>();
         }
     }
 
@@ -188,7 +191,7 @@ impl<'a> Cursor<'a> {
 }
 
 fn newlines(text: &str, skimmed: &mut String) {
-    skimmed.extend(text.chars().filter(|c| *c == '\n'));
+    skimmed.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|_| '\n'));
 }
 
 #[cfg(test)]

@@ -46,8 +46,7 @@ pub(super) fn explained(set: &RuleSet, word: &str) -> Option<ExplainedCondition>
 
 /// The catalogue: what the rules declare, and what our monitors raise without rules.
 pub(super) fn all(set: &RuleSet) -> Vec<ConditionSpec> {
-    let own = shipped::own_conditions().into_iter();
-    let more = own.filter(|own| set.conditions.iter().all(|spec| spec.condition != own.condition));
+    let more = shipped::own_conditions_beyond(&set.conditions);
     set.conditions.iter().cloned().chain(more).collect()
 }
 

@@ -171,7 +171,7 @@ fn every_reason_is_in_the_catalogue_with_its_condition() {
         let State::Faulty(faults) = &verdict.state else { continue };
         for fault in faults {
             let known = nodewell_faults::reason::named(fault.reason.as_str()).unwrap();
-            assert_eq!(known.condition.as_ref(), Some(&verdict.condition), "{}", fault.reason);
+            assert_eq!(known.condition, Some(verdict.condition.as_str()), "{}", fault.reason);
             count += 1;
         }
     }

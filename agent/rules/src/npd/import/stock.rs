@@ -160,6 +160,7 @@ pub(super) fn is_own_check(checker: &HealthChecker, task: &PluginTask) -> bool {
         Component::Cri => &["ContainerdUnhealthy", "CrioUnhealthy", "CriDockerdUnhealthy", "ContainerRuntimeUnhealthy"],
     };
     let known = nodewell_faults::reason::named(task.reason.as_str());
-    let is_same = known.is_some_and(|known| known.condition.is_some() && known.condition == task.condition);
+    let is_same = known
+        .is_some_and(|known| known.condition.is_some() && known.condition == task.condition.as_ref().map(Name::as_str));
     is_same && reasons.contains(&task.reason.as_str())
 }
