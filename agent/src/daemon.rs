@@ -324,7 +324,8 @@ impl Agent {
                     store: self.shared_state.store().clone(),
                     statistics: Rc::new(Statistics::new(self.config.statistics.enabled)),
                 };
-                self.vital.spawn_local(exporters::metrics::serve(listener, sources));
+                let guard = self.config.metrics_tls.guard();
+                self.vital.spawn_local(exporters::metrics::serve(listener, guard, sources));
             }
             // Node Problem Detector may still hold the port; everything else works.
             Err(error) => tracing::error!(%address, %error, "no metrics: the address cannot be bound"),

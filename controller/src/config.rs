@@ -15,6 +15,7 @@ use std::{
 pub use nodewell_settings::Diagnostic;
 use nodewell_settings::files::{config_files, config_text};
 use nodewell_settings::read_text;
+use nodewell_tls::MetricsTls;
 
 pub use listen::{KdumpListen, MetricsListen};
 pub use tables::Settings;
@@ -54,6 +55,7 @@ pub struct Config {
     pub node_name: Option<String>,
     pub leader: Leader,
     pub metrics_listen: Option<SocketAddr>,
+    pub metrics_tls: MetricsTls,
     /// Addresses that this host must reach to be trusted in its judgement: `host:port`.
     pub probes: Vec<String>,
     /// Nothing: no control-plane node is ever touched, because it is not known whether etcd bears it.
@@ -187,6 +189,7 @@ impl Config {
             node_name: settings.node_name,
             leader: settings.leader,
             metrics_listen: settings.metrics_listen.address(),
+            metrics_tls: settings.metrics_tls,
             probes: settings.probes,
             etcd: (|| Some(Etcd { endpoints: etcd.endpoints, ca: etcd.ca?, cert: etcd.cert?, key: etcd.key? }))(),
             fencing: settings.fencing,

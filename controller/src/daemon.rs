@@ -192,7 +192,7 @@ async fn serve_metrics(config: &Config, cache: &Cache, requests: Arc<Requests>, 
     let (cache, tally) = (cache.clone(), Arc::clone(tally));
     let shown = metrics::Shown { cache, requests, tally, clock, dry_run: config.dry_run, node_reaper };
     match metrics::bind(address).await {
-        Ok(listener) => drop(tokio::task::spawn_local(metrics::serve(listener, shown))),
+        Ok(listener) => drop(tokio::task::spawn_local(metrics::serve(listener, config.metrics_tls.guard(), shown))),
         Err(error) => tracing::error!(%address, %error, "no metrics: the address cannot be had"),
     }
 }

@@ -15,7 +15,13 @@ use http_body_util::Full;
 use hyper::{Method, Request, Response, StatusCode, body::Bytes, header, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use nodewell_reconcile::{cache::Cache, clock::Clock};
-use tokio::{net::TcpListener, sync::Semaphore};
+use nodewell_tls::TlsGuard;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpListener,
+    sync::Semaphore,
+    time::timeout,
+};
 
 use crate::{kube::Requests, tally::Tally};
 
@@ -42,9 +48,10 @@ pub async fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     TcpListener::bind(address).await
 }
 
-/// Serves until dropped; needs a `LocalSet`.
-pub async fn serve(listener: TcpListener, shown: Shown) {
-    let (permits, shown) = (Arc::new(Semaphore::new(CONNECTION_LIMIT)), Rc::new(shown));
+/// Serves until dropped; with a guard over TLS alone, and to those that it lets in. Needs a `LocalSet`.
+pub async fn serve(listener: TcpListener, guard: Option<TlsGuard>, shown: Shown) {
+    let permits = Arc::new(Semaphore::new(CONNECTION_LIMIT));
+    let (guard, shown) = (guard.map(Rc::new), Rc::new(shown));
     loop {
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
@@ -52,21 +59,38 @@ pub async fn serve(listener: TcpListener, shown: Shown) {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let shown = Rc::clone(&shown);
+        let (guard, shown) = (guard.clone(), Rc::clone(&shown));
         tokio::task::spawn_local(async move {
-            let service = service_fn(|request| {
-                let answer = answer(&request, &shown);
-                async move { Ok::<_, Infallible>(answer) }
-            });
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEADER_TIMEOUT)
-                .serve_connection(TokioIo::new(stream), service);
             // A scraper that hangs up or stalls is its own problem.
-            let _ = tokio::time::timeout(CONNECTION_TIMEOUT, connection).await;
+            let _ = timeout(CONNECTION_TIMEOUT, async {
+                match guard {
+                    None => converse(stream, &shown).await,
+                    Some(guard) => {
+                        if let Some(stream) = guard.let_in(stream).await {
+                            converse(stream, &shown).await;
+                        }
+                    }
+                }
+            })
+            .await;
             drop(permit);
         });
     }
+}
+
+async fn converse<S>(stream: S, shown: &Shown)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let service = service_fn(|request| {
+        let answer = answer(&request, shown);
+        async move { Ok::<_, Infallible>(answer) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .serve_connection(TokioIo::new(stream), service);
+    let _ = connection.await;
 }
 
 /// The page `/metrics`.

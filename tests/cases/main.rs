@@ -68,6 +68,7 @@ mod lines;
 mod log_files;
 mod memory_limit_hit;
 mod metrics;
+mod metrics_tls;
 mod monitor_panics;
 mod mounts;
 mod mutes;
@@ -226,6 +227,7 @@ fn main() -> std::process::ExitCode {
         rule_commands::list,
         sighup_reload::list,
         metrics::list,
+        metrics_tls::list,
         statistics_metrics::list,
         statistics_prometheus::list,
         state_disk_full::list,

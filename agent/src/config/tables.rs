@@ -24,10 +24,11 @@ impl Config {
             Part::of(|it: &mut Self| &mut it.identity),
         ];
         let checks = TABLES.iter().map(|table| table().within(|it: &mut Self| &mut it.checks));
-        let others: [Part<Self>; 4] = [
+        let others: [Part<Self>; 5] = [
             Part::of(|it: &mut Self| &mut it.checks.services),
             Part::of(|it: &mut Self| &mut it.repair),
             Part::of(|it: &mut Self| &mut it.statistics),
+            Part::of(|it: &mut Self| &mut it.metrics_tls),
             Part::of(|it: &mut Self| &mut it.socket),
         ];
         sources.into_iter().chain(checks).chain(others).collect()

@@ -19,9 +19,12 @@ use http_body_util::Full;
 use hyper::{Method, Request, Response, StatusCode, body::Bytes, header, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use nodewell_rules::RuleSet;
+use nodewell_tls::TlsGuard;
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::TcpListener,
     sync::{Semaphore, watch},
+    time::timeout,
 };
 
 pub use exposition::{Exposition, MetricType};
@@ -51,9 +54,9 @@ pub async fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     TcpListener::bind(address).await
 }
 
-/// Serves `GET /metrics` until the task is dropped.
-pub async fn serve(listener: TcpListener, sources: MetricSources) {
-    let permits = Arc::new(Semaphore::new(CONNECTION_LIMIT));
+/// Serves `GET /metrics` until the task is dropped; with a guard over TLS alone, and to those that it lets in.
+pub async fn serve(listener: TcpListener, guard: Option<TlsGuard>, sources: MetricSources) {
+    let (permits, guard) = (Arc::new(Semaphore::new(CONNECTION_LIMIT)), guard.map(Rc::new));
     loop {
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
@@ -61,21 +64,35 @@ pub async fn serve(listener: TcpListener, sources: MetricSources) {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let sources = sources.clone();
+        let (guard, sources) = (guard.clone(), sources.clone());
         tokio::task::spawn_local(async move {
-            let service = service_fn(|request| {
-                let sources = &sources;
-                async move { Ok::<_, Infallible>(answer(&request, sources).await) }
-            });
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEADER_TIMEOUT)
-                .serve_connection(TokioIo::new(stream), service);
             // A scraper that hangs up or stalls is its own problem.
-            let _ = tokio::time::timeout(CONNECTION_TIMEOUT, connection).await;
+            let _ = timeout(CONNECTION_TIMEOUT, async {
+                match guard {
+                    None => converse(stream, &sources).await,
+                    Some(guard) => {
+                        if let Some(stream) = guard.let_in(stream).await {
+                            converse(stream, &sources).await;
+                        }
+                    }
+                }
+            })
+            .await;
             drop(permit);
         });
     }
+}
+
+async fn converse<S>(stream: S, sources: &MetricSources)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let service = service_fn(|request| async move { Ok::<_, Infallible>(answer(&request, sources).await) });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .serve_connection(TokioIo::new(stream), service);
+    let _ = connection.await;
 }
 
 async fn answer<B>(request: &Request<B>, sources: &MetricSources) -> Response<Full<Bytes>> {

@@ -14,6 +14,7 @@ use nodewell_settings::{
     kind::{Bool, Maybe, Path, Strings, Text, Word},
     shown,
 };
+use nodewell_tls::MetricsTls;
 
 use self::{
     agents::{ApproverTable, LivenessTable},
@@ -35,6 +36,7 @@ pub struct Settings {
     pub kubeconfig: Option<PathBuf>,
     pub node_name: Option<String>,
     pub metrics_listen: MetricsListen,
+    pub metrics_tls: MetricsTls,
     pub probes: Vec<String>,
     pub node_reaper_config: Option<PathBuf>,
     pub log_level: String,
@@ -63,6 +65,7 @@ impl Settings {
 
     fn parts() -> Vec<Part<Self>> {
         vec![
+            Part::of(|it: &mut Self| &mut it.metrics_tls),
             Part::of(|it: &mut Self| &mut it.leader),
             Part::of(|it: &mut Self| &mut it.etcd),
             Part::of(|it: &mut Self| &mut it.fencing),
@@ -128,6 +131,7 @@ impl Default for Settings {
             kubeconfig: None,
             node_name: None,
             metrics_listen: MetricsListen::default(),
+            metrics_tls: MetricsTls::default(),
             probes: Vec::new(),
             node_reaper_config: None,
             log_level: "info".to_owned(),
