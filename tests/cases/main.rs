@@ -90,6 +90,7 @@ mod reboot_on_systemd;
 mod recovery;
 mod release_apt;
 mod release_dnf;
+mod release_image;
 mod release_sysext;
 mod release_tarball;
 mod repair_on_systemd;
@@ -144,6 +145,7 @@ fn main() -> std::process::ExitCode {
         reboot_on_systemd::list,
         release_sysext::list,
         release_dnf::list,
+        release_image::list,
         release_apt::list,
         repair_on_systemd::list,
         events_10000::list,
