@@ -58,6 +58,8 @@ pub struct Config {
     pub node_name: String,
     /// The same as the operator names it.
     pub(crate) named: Option<String>,
+    /// A label of every metric.
+    pub cluster: Option<String>,
     /// No API server.
     pub standalone: bool,
     pub kubeconfig: Option<PathBuf>,
@@ -93,6 +95,7 @@ impl Default for Config {
         Self {
             node_name: String::new(),
             named: None,
+            cluster: None,
             standalone: false,
             kubeconfig: None,
             socket: SocketConfig::default(),

@@ -322,7 +322,8 @@ impl Agent {
                     api,
                     socket: Arc::clone(&self.socket_counters),
                     store: self.shared_state.store().clone(),
-                    statistics: Rc::new(Statistics::new(self.config.statistics.enabled)),
+                    statistics: Rc::new(Statistics::new(self.config.statistics.enabled, self.config.cluster.clone())),
+                    cluster: self.config.cluster.as_deref().map(Rc::from),
                 };
                 let guard = self.config.metrics_tls.guard();
                 self.vital.spawn_local(exporters::metrics::serve(listener, guard, sources));

@@ -47,6 +47,8 @@ const SHORTEST_LEASE: Duration = Duration::from_secs(10);
 pub struct Config {
     /// Decides and reports, and does nothing. So until it is switched off.
     pub dry_run: bool,
+    /// The cluster's name, for people and metrics.
+    pub cluster: Option<String>,
     /// Of ConfigMaps, Secrets, agents' Leases and the controller's own.
     pub namespace: String,
     /// Nothing: what this machine offers.
@@ -184,6 +186,7 @@ impl Config {
         let files = webhook.cert.zip(webhook.key).map(|(cert, key)| WebhookFiles { cert, key });
         Ok(Self {
             dry_run: settings.dry_run,
+            cluster: settings.cluster,
             namespace: settings.namespace,
             kubeconfig: settings.kubeconfig,
             node_name: settings.node_name,

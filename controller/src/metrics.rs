@@ -41,6 +41,8 @@ pub struct Shown {
     pub dry_run: bool,
     /// node-reaper's four counters are shown under its names.
     pub node_reaper: bool,
+    /// The cluster's name, a label of every sample.
+    pub cluster: Option<String>,
 }
 
 /// Binds the address.

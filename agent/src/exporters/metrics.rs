@@ -47,6 +47,8 @@ pub struct MetricSources {
     pub socket: Arc<Counters>,
     pub store: Store,
     pub statistics: Rc<Statistics>,
+    /// The cluster's name, a label of every sample.
+    pub cluster: Option<Rc<str>>,
 }
 
 /// Binds the address; a taken port is reported, and is not fatal to the agent.
@@ -112,7 +114,7 @@ async fn answer<B>(request: &Request<B>, sources: &MetricSources) -> Response<Fu
 async fn text(sources: &MetricSources) -> String {
     let rules = Arc::clone(&sources.rules.borrow());
     let statistics = sources.statistics.text(&rules.statistics).await;
-    let mut exposition = Exposition::default();
+    let mut exposition = Exposition::of(sources.cluster.as_deref());
     problems::write(&mut exposition, sources);
     monitors::write(&mut exposition, &sources.shared_state);
     apiserver::write(&mut exposition, sources);

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use nodewell_settings::{
     Key, Kind, Part, Report, Schema, Section, Shown, Table,
-    kind::{Bool, Maybe, Path, Strings, Text, Word},
+    kind::{Bool, CLUSTER, Maybe, Path, Strings, Text, Word},
     shown,
 };
 use nodewell_tls::MetricsTls;
@@ -32,6 +32,7 @@ const LISTEN: Word<MetricsListen> =
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     pub dry_run: bool,
+    pub cluster: Option<String>,
     pub namespace: String,
     pub kubeconfig: Option<PathBuf>,
     pub node_name: Option<String>,
@@ -90,6 +91,9 @@ impl Table for Settings {
         vec![
             Self::key("dry-run", |it| &mut it.dry_run, Bool)
                 .help("Decides, reports and does nothing; false lets policies in mode Enforce act."),
+            Self::key("cluster", |it| &mut it.cluster, Maybe(CLUSTER))
+                .help("The cluster's name: a label of every metric, and what `kubectl nodewell` shows; the agents' have the same.")
+                .example(r#""east-1""#),
             Self::key("namespace", |it| &mut it.namespace, Text)
                 .help("Where ConfigMaps and Secrets of fencing and the agents' Leases are."),
             Self::key("kubeconfig", |it| &mut it.kubeconfig, Maybe(Path))
@@ -127,6 +131,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             dry_run: true,
+            cluster: None,
             namespace: nodewell_remediation::api::NAMESPACE.to_owned(),
             kubeconfig: None,
             node_name: None,

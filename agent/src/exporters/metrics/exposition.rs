@@ -8,6 +8,8 @@ pub struct Exposition {
     text: String,
     /// The labels that the current metric has already.
     series: HashSet<String>,
+    /// Labels of every sample, as they are written.
+    common: String,
 }
 
 /// What a metric is, in Prometheus' terms.
@@ -18,6 +20,13 @@ pub enum MetricType {
 }
 
 impl Exposition {
+    /// Every sample has the cluster's name, if it has one.
+    #[must_use]
+    pub fn of(cluster: Option<&str>) -> Self {
+        let common = cluster.map_or_else(String::new, |name| format!("cluster=\"{}\"", escaped(name)));
+        Self { common, ..Self::default() }
+    }
+
     /// The text so far.
     #[must_use]
     pub fn into_text(self) -> String {
@@ -42,7 +51,7 @@ impl Exposition {
 
     /// One sample. A second one with the same labels is left out: Prometheus would refuse the whole exposition for it.
     pub fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
-        let labels = written(labels);
+        let labels = written(&self.common, labels);
         if !self.series.contains(&labels) {
             let _ = writeln!(self.text, "{name}{labels} {value}");
             self.series.insert(labels);
@@ -50,16 +59,16 @@ impl Exposition {
     }
 }
 
-fn written(labels: &[(&str, &str)]) -> String {
-    let mut text = String::new();
-    for (position, (label, value)) in labels.iter().enumerate() {
-        text.push(if position == 0 { '{' } else { ',' });
-        let _ = write!(text, "{label}=\"{}\"", escaped(value));
+fn written(common: &str, labels: &[(&str, &str)]) -> String {
+    if common.is_empty() && labels.is_empty() {
+        return String::new();
     }
-    if !labels.is_empty() {
-        text.push('}');
+    let mut text = format!("{{{common}");
+    for (label, value) in labels {
+        let comma = if text.len() > 1 { "," } else { "" };
+        let _ = write!(text, "{comma}{label}=\"{}\"", escaped(value));
     }
-    text
+    text + "}"
 }
 
 fn escaped(value: &str) -> String {
@@ -92,6 +101,16 @@ mod tests {
         exposition.sample("b", &[], 3.0);
         let expected =
             "# HELP a A.\n# TYPE a gauge\na{x=\"q\\\"b\\\\\\n\",y=\"\"} 1.5\n# HELP b B.\n# TYPE b counter\nb 3\n";
+        assert_eq!(exposition.into_text(), expected);
+    }
+
+    #[test]
+    fn the_clusters_name_is_a_label_of_every_sample() {
+        let mut exposition = Exposition::of(Some("east\"1"));
+        exposition.metric("a", MetricType::Gauge, "A.");
+        exposition.sample("a", &[], 1.0);
+        exposition.sample("a", &[("x", "y")], 2.0);
+        let expected = "# HELP a A.\n# TYPE a gauge\na{cluster=\"east\\\"1\"} 1\na{cluster=\"east\\\"1\",x=\"y\"} 2\n";
         assert_eq!(exposition.into_text(), expected);
     }
 }
