@@ -116,6 +116,7 @@ mod state_lost;
 mod state_read_only;
 mod statistics_metrics;
 mod statistics_prometheus;
+mod trial;
 mod unit_users;
 mod withdraw;
 
@@ -238,6 +239,7 @@ fn main() -> std::process::ExitCode {
         state_read_only::list,
         package_scripts::list,
         release_tarball::list,
+        trial::list,
         unit_users::list,
         withdraw::list,
         bad_config::list,
