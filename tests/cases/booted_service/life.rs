@@ -80,8 +80,7 @@ pub(super) fn went_back(node: &Node) {
     };
     let before = standing();
     assert!(!before.1.is_empty());
-    machine.copy(package().path(), "/root/before.deb");
-    machine.sh("DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --allow-downgrades /root/before.deb 2>&1");
+    machine.install(package());
     until("the version before answers", || machine.ask("/v1/version").filter(|answer| answer.status.is_success()));
     let version = machine.sh("dpkg-query --show --showformat='${Version}' nodewell");
     assert!(!version.starts_with("99."), "{version}");
