@@ -1,5 +1,5 @@
-//! The controller's image: made twice it is the same bytes, its layout is what its digests say, and the root in it runs the
-//! controller and its fence agents, as a user that may nothing.
+//! The controller's image: made twice it is the same bytes, its layout is what its digests say, and the root in it runs
+//! the controller and its fence agents, as a user that may nothing.
 
 use std::{
     ffi::OsString,
@@ -82,8 +82,8 @@ fn read(layout: &Path, root: &Path) -> Value {
     config
 }
 
-/// What a container engine would give it: namespaces, a private /dev and /tmp, and the image's user. Its network is ours, as the
-/// host's is the controller's.
+/// What a container engine would give it: namespaces, a private /dev and /tmp, and the image's user. Its network is
+/// ours, as the host's is the controller's.
 const ENTER: &str = r#"set -e
 root=$1 user=$2
 shift 2

@@ -8,12 +8,13 @@ use super::error::DatabaseError;
 /// `PRAGMA user_version` of the files written here. Every change of the tables adds a step to [`migrate`].
 pub(super) const VERSION: i64 = 2;
 
-/// The oldest version that may use a file as this one writes it, tables and columns that it does not know left as they are: the way
-/// back from an upgrade. Raise it with a step only where an older version would misread or spoil what it finds.
+/// The oldest version that may use a file as this one writes it, tables and columns that it does not know left as they
+/// are: the way back from an upgrade. Raise it with a step only where an older version would misread or spoil what it
+/// finds.
 const USABLE_SINCE: i64 = 2;
 
-/// Makes the file what this version writes. One that a newer version wrote stays as it is, and is used if that version allows it.
-/// Gives the version that the file has now.
+/// Makes the file what this version writes. One that a newer version wrote stays as it is, and is used if that version
+/// allows it. Gives the version that the file has now.
 pub(super) fn migrate(connection: &mut Connection) -> Result<i64, DatabaseError> {
     let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if found == VERSION {

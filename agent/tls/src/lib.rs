@@ -1,5 +1,5 @@
-//! How a TLS client is set up: whose certificates it takes from a server, and which it shows of its own; and the servers of
-//! metrics, which ask the same of their clients.
+//! How a TLS client is set up: whose certificates it takes from a server, and which it shows of its own; and
+//! the servers of metrics, which ask the same of their clients.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod metrics;

@@ -1,5 +1,5 @@
-//! `[metrics-tls]`, of the agent and of the controller: how a Prometheus that is not on the host reads their metrics, and which
-//! clients may.
+//! `[metrics-tls]`, of the agent and of the controller: how a Prometheus that is not on the host reads their metrics,
+//! and which clients may.
 
 use std::{
     path::PathBuf,
@@ -32,8 +32,8 @@ pub struct MetricsTls {
 
 impl Table for MetricsTls {
     const NAME: &'static str = "[metrics-tls]";
-    const ABOUT: &'static str = "Metrics over TLS, for a Prometheus on another host; all files are PEM, and are read for each \
-                                 connection, so that renewed ones need no restart.";
+    const ABOUT: &'static str = "Metrics over TLS, for a Prometheus on another host; all files are PEM, and are read \
+                                 for each connection, so that renewed ones need no restart.";
 
     fn keys() -> Vec<Key<Self>> {
         vec![
@@ -86,7 +86,8 @@ pub struct TlsGuard {
 }
 
 impl TlsGuard {
-    /// The stream to talk over; nothing for a client that is no client of TLS, shows no certificate that is taken, or stalls.
+    /// The stream to talk over; nothing for a client that is no client of TLS, shows no certificate that is taken, or
+    /// stalls.
     pub async fn let_in<S>(&self, stream: S) -> Option<TlsStream<S>>
     where
         S: AsyncRead + AsyncWrite + Unpin,

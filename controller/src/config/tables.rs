@@ -92,7 +92,10 @@ impl Table for Settings {
             Self::key("dry-run", |it| &mut it.dry_run, Bool)
                 .help("Decides, reports and does nothing; false lets policies in mode Enforce act."),
             Self::key("cluster", |it| &mut it.cluster, Maybe(CLUSTER))
-                .help("The cluster's name: a label of every metric, and what `kubectl nodewell` shows; the agents' have the same.")
+                .help(
+                    "The cluster's name: a label of every metric, and what `kubectl nodewell` shows; the agents' have \
+                     the same.",
+                )
                 .example(r#""east-1""#),
             Self::key("namespace", |it| &mut it.namespace, Text)
                 .help("Where ConfigMaps and Secrets of fencing and the agents' Leases are."),

@@ -1,5 +1,5 @@
-//! SELinux in enforcing mode, with the module of packaging/selinux: a Debian whose policy is loaded at its boot runs the package's
-//! services, each sees what it is for, and the kernel has denied nothing that has to do with them.
+//! SELinux in enforcing mode, with the module of packaging/selinux: a Debian whose policy is loaded at its boot runs
+//! the package's services, each sees what it is for, and the kernel has denied nothing that has to do with them.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 

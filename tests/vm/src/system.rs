@@ -1,5 +1,5 @@
-//! A whole Debian on a disk of a guest's own: one of the trees that machines boot from, with what a case puts into it, and
-//! the shell by which it is asked ([`Plan::system`](crate::guest::Plan::system)).
+//! A whole Debian on a disk of a guest's own: one of the trees that machines boot from, with what a case puts into it,
+//! and the shell by which it is asked ([`Plan::system`](crate::guest::Plan::system)).
 
 use std::{
     fs,

@@ -184,8 +184,8 @@ pub struct NodeFenceStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogEntry>,
 
-    /// Fields that a newer controller wrote and this one does not know: they are stored again as they were read, so that the
-    /// newer one finds them when it leads again.
+    /// Fields that a newer controller wrote and this one does not know: they are stored again as they were read, so
+    /// that the newer one finds them when it leads again.
     #[serde(flatten)]
     pub unknown: BTreeMap<String, Value>,
 }
