@@ -141,7 +141,7 @@ CLUSTER_PACKAGES := haproxy
 # What looks packages over, and installs them.
 PACKAGE_TOOLS := lintian rpm rpmlint dnf
 # What makes repositories, images and signatures.
-RELEASE_TOOLS := dpkg-dev createrepo-c squashfs-tools gnupg rpm python3-venv binutils
+RELEASE_TOOLS := dpkg-dev createrepo-c squashfs-tools gnupg rpm python3-venv binutils mmdebstrap
 deps:
 	@packaging/test-packages $(DEBIAN_PACKAGES)
 

@@ -13,6 +13,7 @@ use nodewell_settings::{
     DeTable, Diagnostic, Set, Table,
     files::{config_files, config_text},
 };
+use nodewell_tls::MetricsTls;
 
 pub use apiserver::{ApiserverSettings, TakeOver};
 pub use entries::Entry;
@@ -57,6 +58,8 @@ pub struct Config {
     pub node_name: String,
     /// The same as the operator names it.
     pub(crate) named: Option<String>,
+    /// A label of every metric.
+    pub cluster: Option<String>,
     /// No API server.
     pub standalone: bool,
     pub kubeconfig: Option<PathBuf>,
@@ -64,6 +67,7 @@ pub struct Config {
     /// `None`: no directory was named, and there is no default one that we may write to.
     pub state_dir: Option<PathBuf>,
     pub metrics_address: MetricsAddress,
+    pub metrics_tls: MetricsTls,
     pub rules: Vec<PathBuf>,
     pub rules_override_dir: PathBuf,
     pub npd_config: Vec<PathBuf>,
@@ -91,11 +95,13 @@ impl Default for Config {
         Self {
             node_name: String::new(),
             named: None,
+            cluster: None,
             standalone: false,
             kubeconfig: None,
             socket: SocketConfig::default(),
             state_dir: None,
             metrics_address: MetricsAddress::default(),
+            metrics_tls: MetricsTls::default(),
             rules: Vec::new(),
             rules_override_dir: "/etc/nodewell/rules.d".into(),
             npd_config: Vec::new(),

@@ -322,9 +322,11 @@ impl Agent {
                     api,
                     socket: Arc::clone(&self.socket_counters),
                     store: self.shared_state.store().clone(),
-                    statistics: Rc::new(Statistics::new(self.config.statistics.enabled)),
+                    statistics: Rc::new(Statistics::new(self.config.statistics.enabled, self.config.cluster.clone())),
+                    cluster: self.config.cluster.as_deref().map(Rc::from),
                 };
-                self.vital.spawn_local(exporters::metrics::serve(listener, sources));
+                let guard = self.config.metrics_tls.guard();
+                self.vital.spawn_local(exporters::metrics::serve(listener, guard, sources));
             }
             // Node Problem Detector may still hold the port; everything else works.
             Err(error) => tracing::error!(%address, %error, "no metrics: the address cannot be bound"),

@@ -15,6 +15,7 @@ use std::{
 pub use nodewell_settings::Diagnostic;
 use nodewell_settings::files::{config_files, config_text};
 use nodewell_settings::read_text;
+use nodewell_tls::MetricsTls;
 
 pub use listen::{KdumpListen, MetricsListen};
 pub use tables::Settings;
@@ -46,6 +47,8 @@ const SHORTEST_LEASE: Duration = Duration::from_secs(10);
 pub struct Config {
     /// Decides and reports, and does nothing. So until it is switched off.
     pub dry_run: bool,
+    /// The cluster's name, for people and metrics.
+    pub cluster: Option<String>,
     /// Of ConfigMaps, Secrets, agents' Leases and the controller's own.
     pub namespace: String,
     /// Nothing: what this machine offers.
@@ -54,6 +57,7 @@ pub struct Config {
     pub node_name: Option<String>,
     pub leader: Leader,
     pub metrics_listen: Option<SocketAddr>,
+    pub metrics_tls: MetricsTls,
     /// Addresses that this host must reach to be trusted in its judgement: `host:port`.
     pub probes: Vec<String>,
     /// Nothing: no control-plane node is ever touched, because it is not known whether etcd bears it.
@@ -182,11 +186,13 @@ impl Config {
         let files = webhook.cert.zip(webhook.key).map(|(cert, key)| WebhookFiles { cert, key });
         Ok(Self {
             dry_run: settings.dry_run,
+            cluster: settings.cluster,
             namespace: settings.namespace,
             kubeconfig: settings.kubeconfig,
             node_name: settings.node_name,
             leader: settings.leader,
             metrics_listen: settings.metrics_listen.address(),
+            metrics_tls: settings.metrics_tls,
             probes: settings.probes,
             etcd: (|| Some(Etcd { endpoints: etcd.endpoints, ca: etcd.ca?, cert: etcd.cert?, key: etcd.key? }))(),
             fencing: settings.fencing,

@@ -189,10 +189,10 @@ async fn review_policies(config: &Config, cluster: &KubeCluster, cache: &Cache, 
 async fn serve_metrics(config: &Config, cache: &Cache, requests: Arc<Requests>, tally: &Arc<Tally>, clock: Clock) {
     let Some(address) = config.metrics_listen else { return };
     let node_reaper = config.node_reaper_config.is_some();
-    let (cache, tally) = (cache.clone(), Arc::clone(tally));
-    let shown = metrics::Shown { cache, requests, tally, clock, dry_run: config.dry_run, node_reaper };
+    let (cache, tally, cluster) = (cache.clone(), Arc::clone(tally), config.cluster.clone());
+    let shown = metrics::Shown { cache, requests, tally, clock, dry_run: config.dry_run, node_reaper, cluster };
     match metrics::bind(address).await {
-        Ok(listener) => drop(tokio::task::spawn_local(metrics::serve(listener, shown))),
+        Ok(listener) => drop(tokio::task::spawn_local(metrics::serve(listener, config.metrics_tls.guard(), shown))),
         Err(error) => tracing::error!(%address, %error, "no metrics: the address cannot be had"),
     }
 }

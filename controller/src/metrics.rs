@@ -14,6 +14,7 @@ use http_body_util::Full;
 use hyper::{Method, Request, Response, StatusCode, body::Bytes};
 pub use nodewell_metrics::bind;
 use nodewell_reconcile::{cache::Cache, clock::Clock};
+use nodewell_tls::TlsGuard;
 use tokio::net::TcpListener;
 
 use crate::{kube::Requests, tally::Tally};
@@ -28,11 +29,13 @@ pub struct Shown {
     pub dry_run: bool,
     /// node-reaper's four counters are shown under its names.
     pub node_reaper: bool,
+    /// The cluster's name, a label of every sample.
+    pub cluster: Option<String>,
 }
 
-/// Serves until dropped; needs a `LocalSet`.
-pub async fn serve(listener: TcpListener, shown: Shown) {
-    nodewell_metrics::serve(listener, move |request| ready(answer(&request, &shown))).await;
+/// Serves until dropped; with a guard over TLS alone, and to those that it lets in. Needs a `LocalSet`.
+pub async fn serve(listener: TcpListener, guard: Option<TlsGuard>, shown: Shown) {
+    nodewell_metrics::serve(listener, guard, move |request| ready(answer(&request, &shown))).await;
 }
 
 /// The page `/metrics`.

@@ -123,7 +123,7 @@ type Step = fn(&Node);
 
 fn whole(release: Release) {
     let node = Node::boot(release);
-    let steps: [(&str, Step); 26] = [
+    let steps: [(&str, Step); 27] = [
         ("installed, it runs and reports that it is standalone", life::installed),
         ("it asks GPUs where there is a driver", check_processes::it_runs_where_there_is_a_gpu_driver),
         ("any user may read", looks::any_user_may_read),
@@ -147,6 +147,7 @@ fn whole(release: Release) {
         ("a stopped check process leaves no reader behind", check_processes::a_stop_leaves_no_reader),
         ("stopped, it stays stopped", life::stopped),
         ("an upgrade restarts once and keeps what is there", life::upgraded),
+        ("the version before goes on with what stands", life::went_back),
         ("the kubelet's credentials are published and followed", identity::published),
         ("a start that races with a removal leaves nothing running", life::raced),
         ("removed, it is gone; purged, nothing is left", life::removed),

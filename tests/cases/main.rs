@@ -68,6 +68,7 @@ mod lines;
 mod log_files;
 mod memory_limit_hit;
 mod metrics;
+mod metrics_tls;
 mod monitor_panics;
 mod mounts;
 mod mutes;
@@ -89,6 +90,7 @@ mod reboot_on_systemd;
 mod recovery;
 mod release_apt;
 mod release_dnf;
+mod release_image;
 mod release_sysext;
 mod release_tarball;
 mod repair_on_systemd;
@@ -114,6 +116,7 @@ mod state_lost;
 mod state_read_only;
 mod statistics_metrics;
 mod statistics_prometheus;
+mod trial;
 mod unit_users;
 mod withdraw;
 
@@ -143,6 +146,7 @@ fn main() -> std::process::ExitCode {
         reboot_on_systemd::list,
         release_sysext::list,
         release_dnf::list,
+        release_image::list,
         release_apt::list,
         repair_on_systemd::list,
         events_10000::list,
@@ -226,6 +230,7 @@ fn main() -> std::process::ExitCode {
         rule_commands::list,
         sighup_reload::list,
         metrics::list,
+        metrics_tls::list,
         statistics_metrics::list,
         statistics_prometheus::list,
         state_disk_full::list,
@@ -234,6 +239,7 @@ fn main() -> std::process::ExitCode {
         state_read_only::list,
         package_scripts::list,
         release_tarball::list,
+        trial::list,
         unit_users::list,
         withdraw::list,
         bad_config::list,

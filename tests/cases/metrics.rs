@@ -12,6 +12,7 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("metrics")
         .case("problems_are_counted_and_gauged_as_npd_does", problems_are_counted_and_gauged_as_npd_does)
+        .case("the_cluster_is_a_label_of_every_series", the_cluster_is_a_label_of_every_series)
         .case("hashes_show_what_the_agent_goes_by", hashes_show_what_the_agent_goes_by);
 }
 
@@ -28,6 +29,15 @@ fn problems_are_counted_and_gauged_as_npd_does() {
     assert_eq!(agent.nodewell(&["clear", "KernelUnhealthy"]).code, 0);
     let gone = "problem_gauge{reason=\"KernelOops\",type=\"KernelUnhealthy\"} 0\n";
     until("the gauge falls", || agent.metrics().contains(gone).then_some(()));
+}
+
+fn the_cluster_is_a_label_of_every_series() {
+    let agent = Plan::default().config("cluster = \"east-1\"\n").start();
+    let metrics = agent.metrics();
+    let samples: Vec<&str> = metrics.lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(samples.len() > 50, "{metrics}");
+    let without: Vec<&&str> = samples.iter().filter(|line| !line.contains("{cluster=\"east-1\"")).collect();
+    assert!(without.is_empty(), "{without:?}");
 }
 
 /// The hashes of the configuration and of the rules, once the socket and the metrics show the same.

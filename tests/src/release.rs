@@ -20,6 +20,12 @@ pub fn packages_unmet() -> Option<String> {
     missing(&[("dpkg-deb", "dpkg"), ("readelf", "binutils")])
 }
 
+/// Why this machine can make no image of a package.
+#[must_use]
+pub fn image_unmet() -> Option<String> {
+    missing(&[("dpkg-deb", "dpkg"), ("mmdebstrap", "mmdebstrap")])
+}
+
 /// Why this machine cannot make, sign and serve an apt repository.
 #[must_use]
 pub fn apt_unmet() -> Option<String> {

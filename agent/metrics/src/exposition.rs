@@ -13,6 +13,8 @@ pub struct Exposition {
     name: String,
     /// The labels that the current metric has already.
     series: HashSet<String>,
+    /// Labels of every sample, as they are written.
+    common: String,
 }
 
 /// What a metric is, in Prometheus' terms.
@@ -36,6 +38,13 @@ impl Number for u64 {}
 impl Number for usize {}
 
 impl Exposition {
+    /// Every sample has the cluster's name, if it has one.
+    #[must_use]
+    pub fn of(cluster: Option<&str>) -> Self {
+        let common = cluster.map_or_else(String::new, |name| format!("cluster=\"{}\"", escaped(name)));
+        Self { common, ..Self::default() }
+    }
+
     /// The text so far.
     #[must_use]
     pub fn into_text(self) -> String {
@@ -64,7 +73,7 @@ impl Exposition {
     /// One sample of the current metric. A second one with the same labels is left out: Prometheus would refuse the whole
     /// exposition for it.
     pub fn sample(&mut self, labels: &[(&str, &str)], value: impl Number) -> &mut Self {
-        let labels = written(labels);
+        let labels = written(&self.common, labels);
         if !self.series.contains(&labels) {
             let _ = writeln!(self.text, "{}{labels} {value}", self.name);
             self.series.insert(labels);
@@ -83,25 +92,25 @@ impl Exposition {
     ) -> &mut Self {
         for (bound, count) in buckets {
             let bound = bound.map_or_else(|| "+Inf".to_owned(), |bound| bound.to_string());
-            let labels = written(&[labels, &[("le", &bound)]].concat());
+            let labels = written(&self.common, &[labels, &[("le", &bound)]].concat());
             let _ = writeln!(self.text, "{}_bucket{labels} {count}", self.name);
         }
-        let (name, labels) = (&self.name, written(labels));
+        let (name, labels) = (&self.name, written(&self.common, labels));
         let _ = write!(self.text, "{name}_sum{labels} {sum}\n{name}_count{labels} {count}\n");
         self
     }
 }
 
-fn written(labels: &[(&str, &str)]) -> String {
-    let mut text = String::new();
-    for (position, (label, value)) in labels.iter().enumerate() {
-        text.push(if position == 0 { '{' } else { ',' });
-        let _ = write!(text, "{label}=\"{}\"", escaped(value));
+fn written(common: &str, labels: &[(&str, &str)]) -> String {
+    if common.is_empty() && labels.is_empty() {
+        return String::new();
     }
-    if !labels.is_empty() {
-        text.push('}');
+    let mut text = format!("{{{common}");
+    for (label, value) in labels {
+        let comma = if text.len() > 1 { "," } else { "" };
+        let _ = write!(text, "{comma}{label}=\"{}\"", escaped(value));
     }
-    text
+    text + "}"
 }
 
 fn escaped(value: &str) -> String {
@@ -132,5 +141,17 @@ mod tests {
                         a_seconds_bucket{x=\"y\",le=\"2\"} 1\na_seconds_bucket{x=\"y\",le=\"+Inf\"} 1\n\
                         a_seconds_sum{x=\"y\"} 1\na_seconds_count{x=\"y\"} 1\n";
         assert_eq!(exposition.into_text(), expected);
+    }
+
+    #[test]
+    fn the_clusters_name_is_a_label_of_every_sample() {
+        let mut exposition = Exposition::of(Some("east\"1"));
+        exposition.metric("a", MetricType::Gauge, "A.").sample(&[], 1).sample(&[("x", "y")], 2);
+        exposition.metric("b_seconds", MetricType::Histogram, "B.").histogram(&[], [(Some(2.0), 0), (None, 0)], 0.0, 0);
+        let text = exposition.into_text();
+        let samples: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(samples[..2], ["a{cluster=\"east\\\"1\"} 1", "a{cluster=\"east\\\"1\",x=\"y\"} 2"]);
+        assert!(samples.iter().all(|line| line.contains("{cluster=\"east\\\"1\"")), "{samples:?}");
+        assert!(text.contains("b_seconds_bucket{cluster=\"east\\\"1\",le=\"2\"} 0\n"), "{text}");
     }
 }

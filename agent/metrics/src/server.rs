@@ -11,7 +11,13 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::{net::TcpListener, sync::Semaphore};
+use nodewell_tls::TlsGuard;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpListener,
+    sync::Semaphore,
+    time::timeout,
+};
 
 /// A scraper or two, probes, and a person with curl.
 const CONNECTION_LIMIT: usize = 8;
@@ -29,12 +35,13 @@ pub async fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     TcpListener::bind(address).await
 }
 
-/// Serves until dropped; needs a `LocalSet`.
-pub async fn serve<A>(listener: TcpListener, answer: impl Fn(Request<Incoming>) -> A + 'static)
+/// Serves until dropped; with a guard over TLS alone, and to those that it lets in. Needs a `LocalSet`.
+pub async fn serve<A>(listener: TcpListener, guard: Option<TlsGuard>, answer: impl Fn(Request<Incoming>) -> A + 'static)
 where
     A: Future<Output = Response<Full<Bytes>>> + 'static,
 {
-    let (permits, answer) = (Arc::new(Semaphore::new(CONNECTION_LIMIT)), Rc::new(answer));
+    let permits = Arc::new(Semaphore::new(CONNECTION_LIMIT));
+    let (guard, answer) = (guard.map(Rc::new), Rc::new(answer));
     loop {
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
@@ -42,21 +49,39 @@ where
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let answer = Rc::clone(&answer);
+        let (guard, answer) = (guard.clone(), Rc::clone(&answer));
         tokio::task::spawn_local(async move {
-            let service = service_fn(|request| {
-                let answer = answer(request);
-                async move { Ok::<_, Infallible>(answer.await) }
-            });
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEADER_TIMEOUT)
-                .serve_connection(TokioIo::new(stream), service);
+            let served = async {
+                match guard {
+                    None => converse(stream, &*answer).await,
+                    Some(guard) => {
+                        if let Some(stream) = guard.let_in(stream).await {
+                            converse(stream, &*answer).await;
+                        }
+                    }
+                }
+            };
             // A scraper that hangs up or stalls is its own problem.
-            let _ = tokio::time::timeout(CONNECTION_TIMEOUT, connection).await;
+            let _ = timeout(CONNECTION_TIMEOUT, served).await;
             drop(permit);
         });
     }
+}
+
+async fn converse<S, A>(stream: S, answer: &impl Fn(Request<Incoming>) -> A)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    A: Future<Output = Response<Full<Bytes>>>,
+{
+    let service = service_fn(|request| {
+        let answer = answer(request);
+        async move { Ok::<_, Infallible>(answer.await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .serve_connection(TokioIo::new(stream), service);
+    let _ = connection.await;
 }
 
 /// An answer with a body of the content type `kind`.

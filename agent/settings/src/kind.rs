@@ -8,7 +8,7 @@ mod word;
 pub use list::{Globs, Paths, Strings, string_list};
 pub use number::{Count, Number};
 pub use time::{Time, TimeOrNone};
-pub use word::{Choice, Path, Text, Word};
+pub use word::{CLUSTER, Choice, Path, Text, Word};
 
 use crate::{Report, Schema, Section};
 

@@ -3,7 +3,7 @@
 use nodewell_checks::{TABLES, repair::UnitRepair, service::OwnService};
 use nodewell_settings::{
     Key, Kind, ListedTable, Part, Report, Section, Table,
-    kind::{Bool, Choice, Maybe, Path, Paths, Word},
+    kind::{Bool, CLUSTER, Choice, Maybe, Path, Paths, Word},
     tables,
 };
 
@@ -24,10 +24,11 @@ impl Config {
             Part::of(|it: &mut Self| &mut it.identity),
         ];
         let checks = TABLES.iter().map(|table| table().within(|it: &mut Self| &mut it.checks));
-        let others: [Part<Self>; 4] = [
+        let others: [Part<Self>; 5] = [
             Part::of(|it: &mut Self| &mut it.checks.services),
             Part::of(|it: &mut Self| &mut it.repair),
             Part::of(|it: &mut Self| &mut it.statistics),
+            Part::of(|it: &mut Self| &mut it.metrics_tls),
             Part::of(|it: &mut Self| &mut it.socket),
         ];
         sources.into_iter().chain(checks).chain(others).collect()
@@ -49,6 +50,9 @@ impl Table for Config {
             Self::key("node-name", |it| &mut it.named, Maybe(NODE_NAME))
                 .help("This node's name; if unset, $NODE_NAME, else the host name in lower case.")
                 .example(r#""worker-7""#),
+            Self::key("cluster", |it| &mut it.cluster, Maybe(CLUSTER))
+                .help("The cluster's name, a label of every metric; if unset, there is no such label.")
+                .example(r#""east-1""#),
             Self::key("standalone", |it| &mut it.standalone, Bool).help("Whether to talk to no API server."),
             Self::key("kubeconfig", |it| &mut it.kubeconfig, Maybe(Path))
                 .help("How to reach the API server, and as which user; if unset, see [identity].")

@@ -15,6 +15,7 @@ use http_body_util::Full;
 use hyper::{Method, Request, Response, StatusCode, body::Bytes};
 use nodewell_metrics::{Exposition, TEXT};
 use nodewell_rules::RuleSet;
+use nodewell_tls::TlsGuard;
 use tokio::{net::TcpListener, sync::watch};
 
 pub use nodewell_metrics::bind;
@@ -31,11 +32,13 @@ pub struct MetricSources {
     pub socket: Arc<Counters>,
     pub store: Store,
     pub statistics: Rc<Statistics>,
+    /// The cluster's name, a label of every sample.
+    pub cluster: Option<Rc<str>>,
 }
 
-/// Serves `GET /metrics` until the task is dropped.
-pub async fn serve(listener: TcpListener, sources: MetricSources) {
-    nodewell_metrics::serve(listener, move |request| {
+/// Serves `GET /metrics` until the task is dropped; with a guard over TLS alone, and to those that it lets in.
+pub async fn serve(listener: TcpListener, guard: Option<TlsGuard>, sources: MetricSources) {
+    nodewell_metrics::serve(listener, guard, move |request| {
         let sources = sources.clone();
         async move { answer(&request, &sources).await }
     })
@@ -54,7 +57,7 @@ async fn answer<B>(request: &Request<B>, sources: &MetricSources) -> Response<Fu
 async fn text(sources: &MetricSources) -> String {
     let rules = Arc::clone(&sources.rules.borrow());
     let statistics = sources.statistics.text(&rules.statistics).await;
-    let mut exposition = Exposition::default();
+    let mut exposition = Exposition::of(sources.cluster.as_deref());
     problems::write(&mut exposition, sources);
     monitors::write(&mut exposition, &sources.shared_state);
     apiserver::write(&mut exposition, sources);

@@ -45,6 +45,8 @@ pub(super) struct Database {
     path: PathBuf,
     /// Chosen at random when the file was made: distinguishes it from any other.
     mark: String,
+    /// Of its tables: a newer version's, if that one allows us to use it.
+    version: i64,
     identity: Identity,
 }
 
@@ -69,11 +71,11 @@ impl Database {
         connection.execute_batch(PRAGMAS)?;
         connection.execute_batch(&format!("PRAGMA max_page_count = {PAGES_LIMIT}"))?;
         check(&connection)?;
-        schema::migrate(&mut connection)?;
+        let version = schema::migrate(&mut connection)?;
         let mark = connection.query_row("SELECT mark FROM file", [], |row| row.get(0))?;
         crash::point("store.after-open");
         let identity = identity(&path);
-        Ok(Self { connection, path, mark, identity })
+        Ok(Self { connection, path, mark, version, identity })
     }
 
     pub(super) fn mark(&self) -> &str {
@@ -109,7 +111,7 @@ impl Database {
 
     /// Writes something that changes nothing: only that shows whether the disk takes it.
     pub(super) fn probe(&self) -> Result<(), DatabaseError> {
-        Ok(self.connection.execute_batch(&format!("PRAGMA user_version = {}", schema::VERSION))?)
+        Ok(self.connection.execute_batch(&format!("PRAGMA user_version = {}", self.version))?)
     }
 
     /// Whether what is open is still what the paths name.

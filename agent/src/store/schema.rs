@@ -6,16 +6,23 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::error::DatabaseError;
 
 /// `PRAGMA user_version` of the files written here. Every change of the tables adds a step to [`migrate`].
-pub(super) const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 2;
 
-/// Makes the file what this version writes. One that a newer version wrote is left alone.
-pub(super) fn migrate(connection: &mut Connection) -> Result<(), DatabaseError> {
+/// The oldest version that may use a file as this one writes it, tables and columns that it does not know left as they
+/// are: the way back from an upgrade. Raise it with a step only where an older version would misread or spoil what it
+/// finds.
+const USABLE_SINCE: i64 = 2;
+
+/// Makes the file what this version writes. One that a newer version wrote stays as it is, and is used if that version
+/// allows it. Gives the version that the file has now.
+pub(super) fn migrate(connection: &mut Connection) -> Result<i64, DatabaseError> {
     let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    if found > VERSION {
-        return Err(DatabaseError::Newer { found, known: VERSION });
-    }
     if found == VERSION {
-        return Ok(());
+        return Ok(found);
+    }
+    if found > VERSION {
+        let is_usable = usable_since(connection).is_some_and(|since| since <= VERSION);
+        return if is_usable { Ok(found) } else { Err(DatabaseError::Newer { found, known: VERSION }) };
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if found < 1 {
@@ -29,6 +36,16 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), DatabaseError> 
         let mark = format!("{:016x}", nodewell_client::random());
         transaction.execute("INSERT INTO file (mark) VALUES (?1)", [mark])?;
     }
+    if found < 2 {
+        transaction.execute_batch("ALTER TABLE file ADD COLUMN usable_since INTEGER NOT NULL DEFAULT 0")?;
+    }
+    transaction.execute("UPDATE file SET usable_since = ?1", [USABLE_SINCE])?;
     transaction.execute_batch(&format!("PRAGMA user_version = {VERSION}"))?;
-    Ok(transaction.commit()?)
+    transaction.commit()?;
+    Ok(VERSION)
+}
+
+/// `None` where it cannot be read: a version that has no such column any more is none that we know how to live with.
+fn usable_since(connection: &Connection) -> Option<i64> {
+    connection.query_row("SELECT usable_since FROM file", [], |row| row.get(0)).ok()
 }

@@ -1,6 +1,9 @@
-//! How a TLS client is set up: whose certificates it takes from a server, and which it shows of its own.
+//! How a TLS client is set up: whose certificates it takes from a server, and which it shows of its own; and
+//! the servers of metrics, which ask the same of their clients.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod metrics;
+mod server;
 mod unverified;
 
 use std::sync::Arc;
@@ -13,6 +16,9 @@ use tokio_rustls::rustls::{
         pem::{self, PemObject},
     },
 };
+
+pub use metrics::{MetricsTls, TlsGuard};
+pub use server::{ServerError, ServerFiles};
 pub use unverified::Unverified;
 
 /// Whose certificates are taken.

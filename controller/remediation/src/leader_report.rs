@@ -21,6 +21,9 @@ const MESSAGE_CHARS: usize = 512;
 #[serde(rename_all = "camelCase", default)]
 pub struct Report {
     pub host: String,
+    /// What the configuration calls the cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     pub written: Timestamp,
     /// 0 in a dry run, which has none.
     pub term: u64,

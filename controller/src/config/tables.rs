@@ -11,9 +11,10 @@ use std::path::PathBuf;
 
 use nodewell_settings::{
     Key, Kind, Part, Report, Schema, Section, Shown, Table,
-    kind::{Bool, Maybe, Path, Strings, Text, Word},
+    kind::{Bool, CLUSTER, Maybe, Path, Strings, Text, Word},
     shown,
 };
+use nodewell_tls::MetricsTls;
 
 use self::{
     agents::{ApproverTable, LivenessTable},
@@ -31,10 +32,12 @@ const LISTEN: Word<MetricsListen> =
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     pub dry_run: bool,
+    pub cluster: Option<String>,
     pub namespace: String,
     pub kubeconfig: Option<PathBuf>,
     pub node_name: Option<String>,
     pub metrics_listen: MetricsListen,
+    pub metrics_tls: MetricsTls,
     pub probes: Vec<String>,
     pub node_reaper_config: Option<PathBuf>,
     pub log_level: String,
@@ -63,6 +66,7 @@ impl Settings {
 
     fn parts() -> Vec<Part<Self>> {
         vec![
+            Part::of(|it: &mut Self| &mut it.metrics_tls),
             Part::of(|it: &mut Self| &mut it.leader),
             Part::of(|it: &mut Self| &mut it.etcd),
             Part::of(|it: &mut Self| &mut it.fencing),
@@ -87,6 +91,12 @@ impl Table for Settings {
         vec![
             Self::key("dry-run", |it| &mut it.dry_run, Bool)
                 .help("Decides, reports and does nothing; false lets policies in mode Enforce act."),
+            Self::key("cluster", |it| &mut it.cluster, Maybe(CLUSTER))
+                .help(
+                    "The cluster's name: a label of every metric, and what `kubectl nodewell` shows; the agents' have \
+                     the same.",
+                )
+                .example(r#""east-1""#),
             Self::key("namespace", |it| &mut it.namespace, Text)
                 .help("Where ConfigMaps and Secrets of fencing and the agents' Leases are."),
             Self::key("kubeconfig", |it| &mut it.kubeconfig, Maybe(Path))
@@ -124,10 +134,12 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             dry_run: true,
+            cluster: None,
             namespace: nodewell_remediation::api::NAMESPACE.to_owned(),
             kubeconfig: None,
             node_name: None,
             metrics_listen: MetricsListen::default(),
+            metrics_tls: MetricsTls::default(),
             probes: Vec::new(),
             node_reaper_config: None,
             log_level: "info".to_owned(),

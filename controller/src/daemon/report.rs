@@ -75,6 +75,7 @@ impl Source<'_> {
         })?;
         let report = Report {
             host: self.host.clone(),
+            cluster: self.config.cluster.clone(),
             written: Timestamp::from_second(now.wall.as_second()).unwrap_or(now.wall),
             dry_run: self.config.dry_run,
             version: env!("CARGO_PKG_VERSION").to_owned(),

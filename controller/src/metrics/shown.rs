@@ -16,7 +16,7 @@ use crate::{audit::Counts as AuditCounts, kdump, kube::Asked};
 const STORM: [&str; 2] = ["Storm", "StormCooldown"];
 
 pub(super) fn text(shown: &Shown) -> String {
-    let mut page = Exposition::default();
+    let mut page = Exposition::of(shown.cluster.as_deref());
     shown.cache.with(|snapshot| {
         leader(&mut page, snapshot, shown.dry_run);
         fences(&mut page, snapshot);

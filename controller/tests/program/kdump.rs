@@ -285,6 +285,7 @@ async fn what_is_no_message_of_a_node_delays_nothing_and_is_counted() {
         clock: Clock::system(clock::slept),
         dry_run: false,
         node_reaper: false,
+        cluster: None,
     };
     for (of, count) in [("node", 1), ("stranger", 1), ("malformed", 5)] {
         let line = format!("nodewell_controller_kdump_packets_total{{of=\"{of}\"}} {count}\n");

@@ -70,6 +70,26 @@ pub(super) fn upgraded(node: &Node) {
     }
 }
 
+/// A bad version is taken back while problems stand: nothing of them is lost, and nothing begins again.
+pub(super) fn went_back(node: &Node) {
+    let machine = &node.machine;
+    let standing = || {
+        let condition = machine.wait_condition("TestUnhealthy", "True");
+        let problems = condition.problems.into_iter().map(|problem| (problem.subject, problem.since));
+        (condition.transition, problems.collect::<Vec<_>>())
+    };
+    let before = standing();
+    assert!(!before.1.is_empty());
+    machine.install(package());
+    until("the version before answers", || machine.ask("/v1/version").filter(|answer| answer.status.is_success()));
+    let version = machine.sh("dpkg-query --show --showformat='${Version}' nodewell");
+    assert!(!version.starts_with("99."), "{version}");
+    assert_eq!(standing(), before);
+    machine.install(Package::newer());
+    until("the newer version answers", || machine.ask("/v1/version").filter(|answer| answer.status.is_success()));
+    assert_eq!(standing(), before);
+}
+
 /// A person, or a timer, starts what is being removed and what is being installed, again and again.
 pub(super) fn raced(node: &Node) {
     let machine = &node.machine;

@@ -78,13 +78,15 @@ fn of_the_controller(agent: &Path) -> PathBuf {
 }
 
 impl Inside {
-    /// Installs `package` as its administrator would.
+    /// Installs `package` as its administrator would, whichever version is there.
     ///
     /// # Panics
     /// If apt refuses.
     pub fn install(&self, package: Package) {
         self.copy(package.0, "/root/package.deb");
-        self.sh("DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet /root/package.deb 2>&1");
+        self.sh(
+            "DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --allow-downgrades /root/package.deb 2>&1",
+        );
     }
 }
 

@@ -21,6 +21,7 @@ mod pcie_errors;
 mod raid_card;
 mod sata_smart;
 mod scsi_disk;
+mod selinux;
 mod slow_disks;
 mod stuck_reader;
 
@@ -49,6 +50,7 @@ fn main() -> std::process::ExitCode {
         raid_card::list,
         sata_smart::list,
         scsi_disk::list,
+        selinux::list,
         slow_disks::list,
         stuck_reader::list,
     ];

@@ -13,6 +13,7 @@ mod plan;
 mod qmp;
 mod shell;
 mod smart;
+pub mod system;
 
 use std::path::{Path, PathBuf};
 

@@ -57,6 +57,18 @@ impl<T> Kind for Word<T> {
     }
 }
 
+/// A cluster's name, which is a label of every metric.
+pub const CLUSTER: Word<String> = Word { takes: "a cluster's name", read: cluster, shown: String::clone };
+const CLUSTER_LIMIT: usize = 253;
+
+/// Any that a cloud gives: `east-1`, `gke_shop_europe-west1_prod`, `arn:aws:eks:…:cluster/prod`.
+fn cluster(word: &str) -> Result<String, String> {
+    let fits = (1..=CLUSTER_LIMIT).contains(&word.len()) && word.chars().all(|letter| letter.is_ascii_graphic());
+    let wrong =
+        || format!("{word:?} is no cluster's name: up to {CLUSTER_LIMIT} letters, digits and signs, and no blank");
+    if fits { Ok(word.to_owned()) } else { Err(wrong()) }
+}
+
 /// Any string but a blank one.
 pub struct Text;
 

@@ -7,6 +7,7 @@ use nodewell_model::{
     api::VersionView,
     view::{ApiserverState, ApiserverView, DaemonState, DaemonView, NodeView},
 };
+use nodewell_tls::{ServerError, ServerFiles};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -36,7 +37,10 @@ pub(super) async fn examine(client: &Client, config: &Config) -> Vec<Check> {
         Err(error) => checks.push(Check::fail("agent's account", error.to_string(), "see: journalctl -u nodewell")),
     }
     if let Some(address) = config.metrics_address.0 {
-        checks.push(metrics_page(address).await);
+        checks.push(match config.metrics_tls.files() {
+            None => metrics_page(address).await,
+            Some(files) => metrics_over_tls(address, &files).await,
+        });
     }
     checks
 }
@@ -106,6 +110,34 @@ async fn metrics_page(address: SocketAddr) -> Check {
     }
 }
 
+/// Who asks has no certificate to show: what is proven is that the files can be used, and that the port is open.
+async fn metrics_over_tls(address: SocketAddr, files: &ServerFiles) -> Check {
+    let name = "metrics";
+    match files.acceptor() {
+        Ok(_) => {}
+        Err(ServerError::File(file, error)) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return Check::warn(name, format!("{}: {error}", file.display()), "ask as root: sudo nodewell doctor");
+        }
+        Err(error) => {
+            return Check::fail(
+                name,
+                error.to_string(),
+                "mend what [metrics-tls] names; it is read for each connection",
+            );
+        }
+    }
+    let clients = files.client_authority.as_ref();
+    let clients =
+        clients.map_or_else(String::new, |file| format!(" for clients with a certificate by {}", file.display()));
+    match timeout(METRICS_TIMEOUT, TcpStream::connect(address)).await {
+        Ok(Ok(_)) => Check::ok(name, format!("https://{address}/metrics is served{clients}")),
+        Ok(Err(error)) => {
+            Check::warn(name, format!("nothing answers on {address}: {error}"), "see: journalctl -u nodewell")
+        }
+        Err(_) => Check::warn(name, format!("{address} does not answer"), "is a firewall between?"),
+    }
+}
+
 async fn page(address: SocketAddr) -> io::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
@@ -170,5 +202,17 @@ mod tests {
         });
         let check = metrics_page(address).await;
         assert!(check.detail.starts_with("another program"), "{check:?}");
+    }
+
+    #[tokio::test]
+    async fn a_file_of_tls_that_cannot_be_used_is_a_failure_that_names_it() {
+        let files = ServerFiles {
+            certificate: "/nonexistent/metrics.crt".into(),
+            key: "/nonexistent/metrics.key".into(),
+            client_authority: None,
+        };
+        let check = metrics_over_tls(SocketAddr::from(([127, 0, 0, 1], 1)), &files).await;
+        assert_eq!(check.verdict, CheckVerdict::Fail);
+        assert!(check.detail.starts_with("/nonexistent/metrics.crt: No such file"), "{check:?}");
     }
 }

@@ -30,6 +30,8 @@ const PROC: &str = "/proc";
 /// What lives from one scrape to the next.
 #[derive(Debug)]
 pub struct Statistics {
+    /// A label of all of them.
+    cluster: Option<String>,
     /// Where our own are read, if they are shown.
     own: Option<PathBuf>,
     host: Host,
@@ -66,12 +68,13 @@ struct ProcSample {
 impl Statistics {
     /// `own`: whether metrics of our own are wanted. Reads what does not change while the system runs.
     #[must_use]
-    pub fn new(own: bool) -> Self {
-        Self::reading(own.then(|| PROC.into()))
+    pub fn new(own: bool, cluster: Option<String>) -> Self {
+        Self { cluster, ..Self::reading(own.then(|| PROC.into())) }
     }
 
     fn reading(own: Option<PathBuf>) -> Self {
         Self {
+            cluster: None,
             own,
             host: Host::read(Path::new("/")),
             filesystems: Filesystems::default(),
@@ -113,7 +116,7 @@ impl Statistics {
     }
 
     fn write(&self, stats_files: &[SystemStats], samples: &[ProcSample], now: Instant) -> String {
-        let mut exposition = Exposition::default();
+        let mut exposition = Exposition::of(self.cluster.as_deref());
         let spaces = self.filesystems.spaces();
         let sample_of = |root: &Path| samples.iter().find(|sample| sample.reading.root() == root);
         if let Some(sample) = self.own.as_deref().and_then(sample_of) {

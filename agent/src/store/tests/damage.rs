@@ -88,7 +88,7 @@ async fn a_file_of_a_newer_version_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     with_one_row(directory.path()).await;
     let path = directory.path().join("state.db");
-    rusqlite::Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
+    altered(&path, "UPDATE file SET usable_since = 98; PRAGMA user_version = 99");
     let before = fs::read(&path).unwrap();
     let store = open(directory.path());
     assert_eq!(store.load(&[Table::Claims], LONG).await, None, "and no caller waits for it");
@@ -98,6 +98,50 @@ async fn a_file_of_a_newer_version_is_left_alone() {
     assert!(!store.is_durable(store.put(vec![row(Table::Claims, "a", "1")], WritePriority::Now)).await);
     assert!(!store.close(LONG).await);
     assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+/// The way back from an upgrade: the older version goes on, and the newer one finds what is its own again.
+#[tokio::test]
+async fn a_file_that_a_newer_version_lets_us_use_keeps_what_is_not_known_here() {
+    let directory = tempfile::tempdir().unwrap();
+    with_one_row(directory.path()).await;
+    let path = directory.path().join("state.db");
+    altered(
+        &path,
+        "CREATE TABLE later (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
+         INSERT INTO later (key, value) VALUES ('k', 'theirs');
+         ALTER TABLE claims ADD COLUMN more TEXT NOT NULL DEFAULT 'usual';
+         UPDATE claims SET more = 'theirs' WHERE key = 'key 0';
+         PRAGMA user_version = 99",
+    );
+    let store = open(directory.path());
+    assert_eq!(saved(&store, Table::Claims).await.len(), 200);
+    let rows = vec![row(Table::Claims, "a", "1"), row(Table::Claims, "key 0", "2")];
+    assert!(durable(&store, store.put(rows, WritePriority::Now)).await);
+    assert!(store.close(LONG).await);
+
+    let file = rusqlite::Connection::open(&path).unwrap();
+    let text = |query: &str| file.query_row(query, [], |row| row.get::<_, String>(0)).unwrap();
+    assert_eq!(text("SELECT value FROM later"), "theirs");
+    assert_eq!(text("SELECT value || more FROM claims WHERE key = 'key 0'"), "2theirs");
+    assert_eq!(text("SELECT value || more FROM claims WHERE key = 'a'"), "1usual");
+    let version: i64 = file.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+    assert_eq!(version, 99, "it is still that version's file");
+}
+
+#[tokio::test]
+async fn a_file_of_the_first_version_is_brought_up_to_date() {
+    let directory = tempfile::tempdir().unwrap();
+    with_one_row(directory.path()).await;
+    altered(&directory.path().join("state.db"), "ALTER TABLE file DROP COLUMN usable_since; PRAGMA user_version = 1");
+    let store = open(directory.path());
+    assert_eq!(saved(&store, Table::Claims).await.len(), 200);
+    assert!(durable(&store, store.put(vec![row(Table::Claims, "a", "1")], WritePriority::Now)).await);
+    assert_eq!(moved_aside(directory.path()), Vec::<String>::new());
+}
+
+fn altered(path: &Path, statements: &str) {
+    rusqlite::Connection::open(path).unwrap().execute_batch(statements).unwrap();
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ const PLACES: usize = 4;
 const INDENT: usize = 2;
 
 pub(crate) fn text(view: &FleetView, page: &Page) -> String {
-    let head = format!("{}{}", header(&view.counts, page), controller::lines(&view.controller, page));
+    let head = format!("{}{}", header(view, page), controller::lines(&view.controller, page));
     let mut blocks = vec![head];
     blocks.extend(view.conditions.iter().map(|group| of_group(group, page)));
     blocks.extend([
@@ -39,8 +39,8 @@ pub(crate) fn text(view: &FleetView, page: &Page) -> String {
     blocks.join("\n")
 }
 
-fn header(counts: &Counts, page: &Page) -> String {
-    let Counts { nodes, healthy, problems, unknown, not_ready, cordoned, under_remediation } = *counts;
+fn header(view: &FleetView, page: &Page) -> String {
+    let Counts { nodes, healthy, problems, unknown, not_ready, cordoned, under_remediation } = view.counts;
     let parts = [
         (healthy, "healthy", Paint::Good),
         (problems, "with problems", Paint::Bad),
@@ -54,7 +54,9 @@ fn header(counts: &Counts, page: &Page) -> String {
     let also: Vec<String> =
         also.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
     let also = if also.is_empty() { String::new() } else { format!("; {}", also.join(", ")) };
-    format!("{}: {}{also}\n", counted(nodes, "node"), shown.join(", "))
+    let cluster = view.controller.cluster.as_deref();
+    let cluster = cluster.map_or_else(String::new, |name| format!("cluster {}, ", one_line(name)));
+    format!("{cluster}{}: {}{also}\n", counted(nodes, "node"), shown.join(", "))
 }
 
 fn of_group(group: &Group, page: &Page) -> String {

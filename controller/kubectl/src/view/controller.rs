@@ -25,6 +25,9 @@ pub(crate) enum ControllerState {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ControllerView {
     pub(crate) state: ControllerState,
+    /// What its configuration calls the cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cluster: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) host: Option<String>,
     /// When it wrote its report.
@@ -49,6 +52,7 @@ impl ControllerView {
         };
         Self {
             state,
+            cluster: report.and_then(|report| report.cluster.clone()),
             host: report.map(|report| report.host.clone()),
             decided: report.map(|report| report.written),
             paused: controller.paused.clone(),

@@ -7,10 +7,14 @@
 //! `step`, `status`, `retries` and `jobs` are the names of the node-fencing proposal (kubernetes/community#1416), beside the
 //! finer [`Phase`].
 
-use std::{collections::BTreeSet, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Meta, policy::StepSpec};
 use crate::{
@@ -179,6 +183,11 @@ pub struct NodeFenceStatus {
     /// The last [`LOG_ENTRIES`] things that were intended, done and seen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogEntry>,
+
+    /// Fields that a newer controller wrote and this one does not know: they are stored again as they were read, so
+    /// that the newer one finds them when it leads again.
+    #[serde(flatten)]
+    pub unknown: BTreeMap<String, Value>,
 }
 
 fn is_first(level: &Level) -> bool {
@@ -380,3 +389,6 @@ pub struct LogEntry {
     pub epoch: u64,
     pub text: String,
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! The controller's image: made twice it is the same bytes, its layout is what its digests say, and the root in it runs
+//! the controller and its fence agents, as a user that may nothing.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use nodewell_kit::free_port;
+use nodewell_tests::{
+    cli::Outcome,
+    http::over_tcp,
+    leftovers,
+    machine::Package,
+    process::{Process, bounded},
+    release,
+    suite::{Need, Suite},
+    wait::until,
+};
+use serde_json::Value;
+
+const NEEDS: &[Need] = &[Need::LongSuite, Need::Root, Need::Other(release::image_unmet)];
+/// The user that its configuration names.
+const USER: &str = "65532:65532";
+const LONG: Duration = Duration::from_secs(120);
+
+pub(crate) fn list(suite: &mut Suite) {
+    suite.behaviour("release_image").case_with(NEEDS, "is_the_same_twice_and_runs", is_the_same_twice_and_runs);
+}
+
+/// The image, made in `folder`.
+fn made(folder: &Path) -> PathBuf {
+    release::make("image", &[], folder, &[Package::controller().path()], None);
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let images: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "tar")).collect();
+    assert_eq!(images.len(), 1, "{images:?}");
+    images[0].clone()
+}
+
+fn unpack(archive: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    let mut tar = Command::new("tar");
+    tar.args(["--extract", "--numeric-owner", "--directory"]).arg(to).arg("--file").arg(archive);
+    assert!(tar.status().unwrap().success(), "{}", archive.display());
+}
+
+fn digest(file: &Path) -> String {
+    let output = Command::new("sha256sum").arg(file).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    format!("sha256:{}", text.split(' ').next().unwrap())
+}
+
+/// The file that a descriptor stands for, if it is what the descriptor says.
+fn blob(layout: &Path, descriptor: &Value) -> PathBuf {
+    let name = descriptor["digest"].as_str().unwrap();
+    let file = layout.join("blobs/sha256").join(name.strip_prefix("sha256:").unwrap());
+    assert_eq!(digest(&file), name);
+    assert_eq!(fs::metadata(&file).unwrap().len(), descriptor["size"].as_u64().unwrap());
+    file
+}
+
+fn json(file: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+/// The image's configuration, and its one layer, unpacked into `root`.
+fn read(layout: &Path, root: &Path) -> Value {
+    assert_eq!(json(&layout.join("oci-layout"))["imageLayoutVersion"], "1.0.0");
+    let index = json(&layout.join("index.json"));
+    let manifest = json(&blob(layout, &index["manifests"][0]));
+    let config = json(&blob(layout, &manifest["config"]));
+    let layer = blob(layout, &manifest["layers"][0]);
+    unpack(&layer, root);
+    // Its digest is of the layer as it is without gzip.
+    let plain = layout.join("layer.tar");
+    let output = Command::new("gzip").args(["--decompress", "--stdout"]).arg(&layer).output().unwrap();
+    fs::write(&plain, output.stdout).unwrap();
+    assert_eq!(config["rootfs"]["diff_ids"][0], digest(&plain));
+    config
+}
+
+/// What a container engine would give it: namespaces, a private /dev and /tmp, and the image's user. Its network is
+/// ours, as the host's is the controller's.
+const ENTER: &str = r#"set -e
+root=$1 user=$2
+shift 2
+mount -t proc proc "$root/proc"
+mount -t tmpfs dev "$root/dev"
+mknod -m 666 "$root/dev/null" c 1 3
+mknod -m 666 "$root/dev/urandom" c 1 9
+mount -t tmpfs -o mode=1777 tmp "$root/tmp"
+exec chroot --userspec="$user" "$root" "$@""#;
+
+fn entering(root: &Path) -> Vec<OsString> {
+    let fixed = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", ENTER, "sh"].map(OsString::from);
+    fixed.into_iter().chain([root.into(), USER.into()]).collect()
+}
+
+fn run(root: &Path, words: &[&str]) -> Outcome {
+    let entering = entering(root);
+    let mut command = bounded(LONG, &entering[0]);
+    command.args(&entering[1..]).args(words).env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    command.output().unwrap().into()
+}
+
+fn is_the_same_twice_and_runs() {
+    let (one, other) = (leftovers::folder("image"), leftovers::folder("image"));
+    let image = made(one.path());
+    let same = Command::new("cmp").arg(&image).arg(made(other.path())).output().unwrap();
+    assert!(same.status.success(), "{}", String::from_utf8_lossy(&same.stdout));
+    let (layout, root) = (one.path().join("layout"), one.path().join("root"));
+    unpack(&image, &layout);
+    let config = read(&layout, &root);
+    assert_eq!(config["config"]["User"], USER);
+    assert_eq!(config["config"]["Entrypoint"][0], "/usr/bin/nodewell-controller");
+    ["dev", "proc", "tmp"].iter().for_each(|folder| fs::create_dir_all(root.join(folder)).unwrap());
+
+    let version = run(&root, &["/usr/bin/nodewell-controller", "--version"]);
+    assert_eq!((version.code, version.stdout.contains(env!("CARGO_PKG_VERSION"))), (0, true), "{version:?}");
+    let checked = run(&root, &["/usr/bin/nodewell-controller", "check"]);
+    assert!(checked.code == 0 && checked.stdout.contains("the configuration is right"), "{checked:?}");
+    for agent in ["fence_ipmilan", "fence_redfish", "fence_apc_snmp", "fence_virsh"] {
+        let metadata = run(&root, &[&format!("/usr/sbin/{agent}"), "-o", "metadata"]);
+        assert!(metadata.code == 0 && metadata.stdout.contains("<resource-agent"), "{agent}: {metadata:?}");
+    }
+    for program in [&["ipmitool", "-V"][..], &["snmpget", "-V"], &["ssh", "-V"]] {
+        let found = run(&root, program);
+        assert_eq!(found.code, 0, "{program:?}: {found:?}");
+    }
+    answers(&root);
+}
+
+/// The controller itself, without a cluster.
+fn answers(root: &Path) {
+    let address = format!("127.0.0.1:{}", free_port());
+    let kubeconfig = r#"{"apiVersion": "v1", "kind": "Config", "current-context": "x",
+        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}]}"#;
+    fs::write(root.join("etc/nodewell/controller.kubeconfig"), kubeconfig).unwrap();
+    let text = format!("metrics-listen = {address:?}\n[webhook]\nlisten = \"off\"\n");
+    fs::write(root.join("etc/nodewell/nodewell-controller.toml"), text).unwrap();
+    let mut argv = entering(root);
+    let words = ["/usr/bin/nodewell-controller", "run", "--kubeconfig", "/etc/nodewell/controller.kubeconfig"];
+    argv.extend(words.map(OsString::from));
+    let log = leftovers::folder("image-log");
+    let _controller = Process::start(&argv, &log.path().join("log")).unwrap();
+    until(&format!("it answers; its log is {}", log.path().display()), || {
+        over_tcp(&address, "/healthz").filter(|answer| answer.body == "ok\n")
+    });
+}
