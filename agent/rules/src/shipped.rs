@@ -64,6 +64,11 @@ pub const FILES: &[ShippedFile] = shipped![
     "volumes.toml",
 ];
 
+/// What of the program is these files: most of it is prose, which no daemon needs once they are loaded.
+pub fn texts() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|file| file.text)
+}
+
 /// Whether a rule file came with the program.
 #[must_use]
 pub fn is_shipped(rule_file: &Path) -> bool {

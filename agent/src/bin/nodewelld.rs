@@ -11,9 +11,9 @@ use nodewell_agent::{
         program::{close_memory, end_with, invalid, started},
     },
 };
-use nodewell_rules::{Diagnostic, RuleSet};
+use nodewell_rules::{Diagnostic, RuleSet, shipped};
 use nodewell_sys::memory::{
-    Locking, drop_relocations, load_program, lock_memory, may_lock_all, one_malloc_arena, trim_heap,
+    Locking, drop_relocations, drop_texts, load_program, lock_memory, may_lock_all, one_malloc_arena, trim_heap,
 };
 use tokio::task::LocalSet;
 
@@ -67,7 +67,7 @@ fn prepare_memory() {
         );
     } else if let Err(error) = lock_memory(Locking::Touched).and_then(|()| load_program()) {
         tracing::warn!(%error, "memory is not locked: a dead root disk could stall the agent");
-    } else if let Err(error) = drop_relocations() {
-        tracing::debug!(%error, "the relocations stay in memory");
+    } else if let Err(error) = drop_relocations().and_then(|()| drop_texts(shipped::texts())) {
+        tracing::debug!(%error, "what only the start has read stays in memory");
     }
 }

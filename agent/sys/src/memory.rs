@@ -3,11 +3,13 @@
 
 mod heap;
 mod relocations;
+mod unneeded;
 
 use std::{fs, io, ops::Range, ptr};
 
 pub use heap::{one_malloc_arena, trim_heap};
 pub use relocations::drop_relocations;
+pub use unneeded::drop_texts;
 
 use crate::proc::Status;
 
@@ -149,6 +151,14 @@ pub(super) mod tests {
     #[test]
     fn code_whose_pages_were_dropped_runs_again() {
         alone("memory::tests::code_whose_pages_were_dropped_runs_again", || drop_code_pages().unwrap());
+    }
+
+    /// How many bytes of the mapping that has `address` are in memory.
+    pub(super) fn resident_at(address: usize) -> usize {
+        let smaps = fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut of = smaps.lines().skip_while(|line| !addresses(line).is_some_and(|pages| pages.contains(&address)));
+        let kib = |line: &str| line.strip_prefix("Rss:")?.split_ascii_whitespace().next()?.parse::<usize>().ok();
+        of.find_map(kib).unwrap() * 1024
     }
 
     /// In a process of its own: a library that another test unloads meanwhile would leave its addresses to other code.

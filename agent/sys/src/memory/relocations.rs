@@ -2,29 +2,12 @@
 
 use std::{io, ops::Range, ptr};
 
+use super::unneeded::drop_whole_pages;
+
 /// Drops the pages of the program's table of relocations, which the dynamic linker read before `main` and no one reads
 /// again, also where they are locked. Libraries keep theirs.
 pub fn drop_relocations() -> io::Result<()> {
-    let Some(table) = relocations() else { return Ok(()) };
-    let page = page_size()?;
-    // Whole pages: what shares one with it is needed.
-    let pages = table.start.next_multiple_of(page)..table.end - table.end % page;
-    if pages.is_empty() {
-        return Ok(());
-    }
-    let start = ptr::with_exposed_provenance_mut::<libc::c_void>(pages.start);
-    // SAFETY: changes no memory's content.
-    let unlocked = unsafe { libc::munlock(start, pages.len()) };
-    // SAFETY: pages of a file that nothing has written to: what reads them all the same finds them as they were.
-    if unlocked == 0 && unsafe { libc::madvise(start, pages.len(), libc::MADV_DONTNEED) } == 0 {
-        return Ok(());
-    }
-    Err(io::Error::last_os_error())
-}
-
-fn page_size() -> io::Result<usize> {
-    // SAFETY: only reads a number of the kernel's.
-    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).map_err(io::Error::other)
+    relocations().map_or(Ok(()), |table| drop_whole_pages(&table))
 }
 
 /// Where the program's relocations with addends are, by its dynamic section.
@@ -78,32 +61,20 @@ unsafe extern "C" fn of_program(
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
-    use crate::memory::{PAGE, load_program, tests::alone};
+    use crate::memory::{
+        PAGE, load_program,
+        tests::{alone, resident_at},
+    };
 
     #[test]
     fn the_relocations_are_gone_and_the_program_goes_on() {
         alone("memory::relocations::tests::the_relocations_are_gone_and_the_program_goes_on", || {
-            let resident = |pages: &Range<usize>| {
-                let smaps = fs::read_to_string("/proc/self/smaps").unwrap();
-                let mut of = smaps.lines().skip_while(|line| {
-                    let range = line.split_ascii_whitespace().next().and_then(|range| range.split_once('-'));
-                    let address = |text| usize::from_str_radix(text, 16).ok();
-                    !range.is_some_and(|(from, to)| {
-                        address(from).zip(address(to)).is_some_and(|(from, to)| (from..to).contains(&pages.start))
-                    })
-                });
-                let kib =
-                    |line: &str| line.strip_prefix("Rss:")?.split_ascii_whitespace().next()?.parse::<usize>().ok();
-                of.find_map(kib).unwrap()
-            };
             let table = relocations().unwrap();
             load_program().unwrap();
-            let before = resident(&table);
+            let before = resident_at(table.start);
             drop_relocations().unwrap();
-            let (gone, whole) = ((before - resident(&table)) * 1024, table.len() - table.len() % PAGE);
+            let (gone, whole) = (before - resident_at(table.start), table.len() - table.len() % PAGE);
             assert!(gone + 2 * PAGE >= whole && gone <= table.len(), "{gone} of {whole}");
             std::hint::black_box(&format!("{}", 1.5f64).parse::<f64>().unwrap());
         });
