@@ -53,6 +53,7 @@ words:
 	@packaging/lint/changelog
 	@packaging/lint/alerts
 	@packaging/lint/fuzz
+	@packaging/lint/hidden
 licences:
 	@packaging/licences
 	@packaging/advisories
