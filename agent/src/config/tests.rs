@@ -50,6 +50,19 @@ heartbeat = \"1s\"
     assert!(messages[0].contains("node-name"), "a near miss names its neighbour: {}", messages[0]);
 }
 
+/// As people write it, and as Node Problem Detector does.
+#[test]
+fn no_lookback_is_written_with_or_without_a_unit() {
+    for none in ["0", "0s", "0h0m"] {
+        let config = read(&format!("[kmsg]\nlookback = \"{none}\"\n[journal]\nlookback = \"{none}\"\n")).unwrap();
+        assert_eq!((config.kmsg.lookback, config.journal.lookback), (Duration::ZERO, Duration::ZERO), "{none}");
+    }
+    assert_eq!(read("").unwrap().kmsg.lookback, Duration::from_mins(5));
+    for wrong in ["", "00", "-0s", "5"] {
+        assert_eq!(diagnostics(&format!("[kmsg]\nlookback = \"{wrong}\"\n")).len(), 1, "{wrong:?}");
+    }
+}
+
 #[test]
 fn a_lease_is_a_bool_or_auto_and_its_pace_is_bounded() {
     let resolved = |text: &str| {
