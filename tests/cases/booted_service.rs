@@ -123,7 +123,7 @@ type Step = fn(&Node);
 
 fn whole(release: Release) {
     let node = Node::boot(release);
-    let steps: [(&str, Step); 26] = [
+    let steps: [(&str, Step); 27] = [
         ("installed, it runs and reports that it is standalone", life::installed),
         ("it asks GPUs where there is a driver", check_processes::it_runs_where_there_is_a_gpu_driver),
         ("any user may read", looks::any_user_may_read),
@@ -135,6 +135,7 @@ fn whole(release: Release) {
         ("a restart refuses no client", faults::a_restart_refuses_no_client),
         ("killed, it comes back, refuses no client and loses no line", faults::killed),
         ("hung, it is restarted", faults::hung),
+        ("a masked socket of the kernel log is named", faults::kernel_log_masked),
         ("a reload takes good rules and refuses bad ones", faults::reload),
         ("journald may be restarted", faults::journald_restarts),
         ("a taken metrics port is no fault", faults::metrics_port_taken),
