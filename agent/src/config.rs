@@ -166,8 +166,8 @@ impl Config {
         nodewell_settings::read_text(self, file, &text)
     }
 
-    /// Whether `file` is a config rather than a rule file: it has keys of one, or some that are meant to be, and no table of
-    /// the other. Without either its name decides.
+    /// Whether `file` is a config rather than a rule file: it has keys of one, or some that are meant to be, and no
+    /// table of the other. Without either its name decides.
     #[must_use]
     pub fn is_config(file: &Path) -> bool {
         let is_called = |path: &Path, name: &str| path.file_name().is_some_and(|found| found == name);

@@ -1,8 +1,8 @@
-//! One granted peer that does its worst, for `NODEWELL_HOSTILE_MINUTES` (an hour is the proof; seconds without it): each fault
-//! that root reports and each of the kernel's reaches its condition and its Event, in the long proof within 5 s, and no counter
-//! is wrong. Half of the faults are in condition types that the peer does not hold: there the Node's condition turns by the
-//! fault alone. The others are in the one that it holds, which is True by the peer all the time: there the condition is the
-//! agent's account of it.
+//! One granted peer that does its worst, for `NODEWELL_HOSTILE_MINUTES` (an hour is the proof; seconds without it):
+//! each fault that root reports and each of the kernel's reaches its condition and its Event, in the long proof within
+//! 5 s, and no counter is wrong. Half of the faults are in condition types that the peer does not hold: there the
+//! Node's condition turns by the fault alone. The others are in the one that it holds, which is True by the peer all
+//! the time: there the condition is the agent's account of it.
 
 mod counters;
 mod fault;
@@ -39,8 +39,8 @@ const DAEMONS: usize = 64;
 const NODE: &str = "hostile-peer";
 /// What is promised; the ordinary run decides nothing by time.
 const REACHED: Duration = Duration::from_secs(5);
-/// Half of them in types that the peer does not hold; so few that in the ordinary run none of these turns twice, which the
-/// agent would hold back for a while.
+/// Half of them in types that the peer does not hold; so few that in the ordinary run none of these turns twice, which
+/// the agent would hold back for a while.
 const FEW_FAULTS: usize = 12;
 
 /// How many faults, and how long between two of them.
@@ -105,8 +105,8 @@ fn plant_all(cluster: &Cluster, agent: &Agent, flood: &mut Flood, faults: &[Faul
     latencies
 }
 
-/// What the peer was answered, once it has been refused for all of it: what it had no right to, what was too much, what was no
-/// report, and connections.
+/// What the peer was answered, once it has been refused for all of it: what it had no right to, what was too much, what
+/// was no report, and connections.
 fn wait_refused(flood: &mut Flood) -> BTreeMap<u16, u64> {
     until("the peer is refused in every way", || {
         let answers = flood.answers();

@@ -46,8 +46,8 @@ impl Namer<'_> {
     }
 }
 
-/// How many records reported each reason. Names from outside cannot grow it, nor keep those of rules and of the catalogue
-/// out.
+/// How many records reported each reason. Names from outside cannot grow it, nor keep those of rules and of the
+/// catalogue out.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Totals {
     pub(crate) by_reason: BTreeMap<Name, u64>,

@@ -62,7 +62,8 @@ fn condition(section: Section<'_>, report: &mut Report<'_>) -> Result<Option<Nam
     section.required_name("condition", report).map(Some).ok_or(Reported)
 }
 
-/// A text that may be missing and is shown as it stands: not blank, on one line, of at most `limit_bytes`, all of it seen.
+/// A text that may be missing and is shown as it stands: not blank, on one line, of at most `limit_bytes`, all of it
+/// seen.
 fn bounded(
     section: Section<'_>,
     key: &'static str,

@@ -1,5 +1,5 @@
-//! `packaging/lint/hidden`: the tree as it is passes; one more use of the standard library's answer, and a line of the list
-//! that stands for nothing, fail by name.
+//! `packaging/lint/hidden`: the tree as it is passes; one more use of the standard library's answer, and a line of the
+//! list that stands for nothing, fail by name.
 
 #![allow(clippy::unwrap_used)]
 

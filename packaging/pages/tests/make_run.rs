@@ -1,4 +1,5 @@
-//! `make run` on a cold machine: its first line says what is being built and how long that takes, before the compiler's own.
+//! `make run` on a cold machine: its first line says what is being built and how long that takes, before the compiler's
+//! own.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
-//! How long the faults took: by the times at which the API server took condition and Event, which a slow look from outside
-//! makes no later.
+//! How long the faults took: by the times at which the API server took condition and Event, which a slow look from
+//! outside makes no later.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -29,7 +29,7 @@ pub(super) fn table(all: &[Latency]) -> String {
         let count = sorted.len();
         let _ = writeln!(
             text,
-            "    {count} faults of others to their {what}: p50 {half:?}, p90 {nine:?}, p99 {most:?}, slowest {slowest:?}"
+            "    {count} faults to their {what}: p50 {half:?}, p90 {nine:?}, p99 {most:?}, slowest {slowest:?}"
         );
     }
     text

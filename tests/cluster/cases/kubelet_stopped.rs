@@ -29,8 +29,8 @@ pub(crate) fn list(suite: &mut Suite) {
     );
 }
 
-/// The same pod with a volume of its own, of a Deployment, as upstream's case has it: the pod that takes its place has another
-/// name.
+/// The same pod with a volume of its own, of a Deployment, as upstream's case has it: the pod that takes its place has
+/// another name.
 fn deployment() -> String {
     let text = LEDGER.replace("kind: StatefulSet", "kind: Deployment").replace("  serviceName: ledger\n", "");
     text.replace("  replicas: 1\n", "  replicas: 1\n  strategy: { type: Recreate }\n").replace("ledger", "stock")

@@ -1,4 +1,5 @@
-//! When the double took what it stores, by its own clock and more finely than objects show it: these have whole seconds.
+//! When the double took what it stores, by its own clock and more finely than objects show it: these have whole
+//! seconds.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
-//! What a hostile peer does to the socket, all at once and for as long as it may: reports that count, reports that do not,
-//! what it has no right to, connections, drips, garbage, and answers that it never reads. It is one peer, and may have four
-//! connections: with more of its own it would only shut itself out.
+//! What a hostile peer does to the socket, all at once and for as long as it may: reports that count, reports that do
+//! not, what it has no right to, connections, drips, garbage, and answers that it never reads. It is one peer, and may
+//! have four connections: with more of its own it would only shut itself out.
 
 use std::{
     collections::BTreeMap,
@@ -123,8 +123,8 @@ fn problems(socket: &Path, round: i32, daemons: i32) {
     exchange(socket, &report(&format!(r#"{{"source":"d{daemon}","full":true,"conditions":[{all}]}}"#)));
 }
 
-/// What it has no right to: conditions of others, their ends, and silence about them. That its own type is well is for it to
-/// say, and is about its own claims alone.
+/// What it has no right to: conditions of others, their ends, and silence about them. That its own type is well is for
+/// it to say, and is about its own claims alone.
 fn trespasses(socket: &Path, round: i32, _: i32) {
     let condition = |name: &str, status: bool| {
         format!(

@@ -65,9 +65,9 @@ fn sentence(run: &Run) -> String {
     let minutes = run.lasted.as_secs_f64() / 60.0;
     let [found, _, over] = spreads(&run.outcomes.iter().collect::<Vec<_>>());
     let mut text = format!(
-        "seed {}: {} faults in {minutes:.0} min, {} found, {} missed; {} nodes fenced, {} powers off ordered; {} wrong acts, \
-         {} false reports, {} releases without proof or second writers; found after {found} s, over after {over} s; {} looks \
-         at the cluster",
+        "seed {}: {} faults in {minutes:.0} min, {} found, {} missed; {} nodes fenced, {} powers off ordered; {} wrong \
+         acts, {} false reports, {} releases without proof or second writers; found after {found} s, over after {over} \
+         s; {} looks at the cluster",
         run.seed,
         run.outcomes.len(),
         run.found(),
