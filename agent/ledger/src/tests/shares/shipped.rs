@@ -6,7 +6,7 @@ use super::*;
 
 /// So many faults of one reason, each of a subject of its own.
 fn faults(principal: &str, reason: usize, count: usize) -> Vec<Condition> {
-    let fault = |n| Condition { subject: Some(format!("{principal}-{reason}-{n}")), ..by_reason(reason) };
+    let fault = |n: usize| Condition { subject: Some(format!("{principal}-{reason}-{n}")), ..by_reason(reason) };
     (0..count).map(fault).collect()
 }
 
