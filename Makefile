@@ -53,6 +53,7 @@ words:
 	@packaging/lint/changelog
 	@packaging/lint/alerts
 	@packaging/lint/fuzz
+	@packaging/lint/hidden
 licences:
 	@packaging/licences
 	@packaging/advisories
@@ -82,7 +83,7 @@ cluster-programs: deps
 	$(CARGO) build $(PROGRAMS) --bin nodewell-pages --bin nodewell-cluster --locked
 .PHONY: cluster-programs
 
-soak: toolchain cluster-programs ## plant faults in a real cluster, one after another for an hour, and judge each act (ARGS="--minutes 10"; ARGS=--help)
+soak: toolchain cluster-programs ## plant faults in a real cluster, one after another for three hours, and judge each act (ARGS="--faults 10"; ARGS=--help)
 	@target/debug/nodewell-cluster soak $(ARGS)
 
 vm: toolchain deps ## all cases in virtual machines: faults of real kernels (docs/virtual-machines.md)

@@ -12,6 +12,7 @@ use nodewell_rules::{LoadPlan, Prose, RulesFrom, plugin::PluginMonitor, shipped}
 use nodewell_settings::{
     DeTable, Diagnostic, Set, Table,
     files::{config_files, config_text},
+    nearest::nearest,
 };
 use nodewell_tls::MetricsTls;
 
@@ -49,6 +50,8 @@ mod tables;
 
 /// Where the config is looked for unless `--config` names another path; its absence is no error.
 pub const DEFAULT_CONFIG: &str = "/etc/nodewell/nodewell.toml";
+/// What a rule file has, and a config has not.
+const RULE_TABLES: [&str; 5] = ["rule", "condition", "source", "plugin", "override"];
 /// Where the package stores state.
 pub const STATE_DIR: &str = "/var/lib/nodewell";
 
@@ -169,14 +172,20 @@ impl Config {
         nodewell_settings::read_text(self, file, &text)
     }
 
-    /// Whether `file` is a config rather than a rule file: it has keys of one and no table of the other.
+    /// Whether `file` is a config rather than a rule file: it has keys of one, or some that are meant to be, and no
+    /// table of the other. Without either its name decides.
     #[must_use]
     pub fn is_config(file: &Path) -> bool {
-        let Ok(text) = std::fs::read_to_string(file) else { return false };
+        let is_called = |path: &Path, name: &str| path.file_name().is_some_and(|found| found == name);
+        let is_named = is_called(file, "nodewell.toml")
+            || file.parent().is_some_and(|folder| is_called(folder, "nodewell.toml.d"));
+        let Ok(text) = std::fs::read_to_string(file) else { return is_named };
         let (document, _) = DeTable::parse_recoverable(&text);
-        let has = |names: &[&str]| document.get_ref().keys().any(|key| names.contains(&&**key.get_ref()));
+        let found: Vec<&str> = document.get_ref().keys().map(|key| &**key.get_ref()).collect();
         let keys: Vec<&str> = Self::keys().iter().map(|key| key.name).chain(Self::others()).collect();
-        has(&keys) && !has(&["rule", "condition", "source"])
+        let is_meant = |key: &&str| nearest(key, keys.iter().copied()).is_some() && nearest(key, RULE_TABLES).is_none();
+        let has_rules = found.iter().any(|key| RULE_TABLES.contains(key));
+        !has_rules && (is_named || found.iter().any(|key| keys.contains(key) || is_meant(key)))
     }
 
     /// What no file sets is found out, and what depends on other keys is made to fit.
@@ -219,6 +228,12 @@ impl Config {
             (!unknown.is_empty()).then(|| Diagnostic::new(grant.at.clone(), message))
         };
         self.grants.iter().filter_map(beyond).collect()
+    }
+
+    /// Everything that it names and `catalogue` does not have.
+    #[must_use]
+    pub fn beyond(&self, catalogue: &[ConditionSpec]) -> Vec<Diagnostic> {
+        [self.grants_beyond(catalogue), self.mutes_beyond(catalogue)].concat()
     }
 
     /// Mutes of condition types that are not in `catalogue`: they would mute nothing.

@@ -44,7 +44,7 @@ use crate::{
     sources::kmsg::Expectations,
 };
 
-pub use rules::load_rules;
+pub use rules::{add_own_conditions, load_rules};
 
 /// How long everything gets to end: well below systemd's 90 s, long enough for a last patch.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);

@@ -1,6 +1,14 @@
 //! Every error is reported at once, with its file and line, and nothing is started.
 
-use nodewell_tests::{agent::Plan, cli::nodewelld, suite::Suite};
+use std::{collections::BTreeSet, ffi::OsString, fs, path::Path};
+
+use nodewell_tests::{
+    agent::Plan,
+    cli::{binary, nodewell, nodewelld},
+    process::Process,
+    suite::Suite,
+    wait::until,
+};
 
 pub(crate) fn list(suite: &mut Suite) {
     suite
@@ -8,6 +16,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("errors_of_the_config_have_lines", errors_of_the_config_have_lines)
         .case("errors_of_the_rules_have_lines", errors_of_the_rules_have_lines)
         .case("errors_of_an_npd_config_have_lines", errors_of_an_npd_config_have_lines)
+        .case("check_says_what_nodewelld_says", check_says_what_nodewelld_says)
         .case("wrong_usage_is_no_config_error", wrong_usage_is_no_config_error);
 }
 
@@ -31,6 +40,14 @@ clears = { boot = true }
 matches = ["something else"]
 "#;
 
+const BAD_NPD: &str = r#"{
+ "plugin": "kmsg",
+ "rules": [
+  {"type": "temporary", "reason": "A", "pattern": "("}
+ ]
+}
+"#;
+
 /// Runs until it refuses; gives its output.
 fn refused(plan: &Plan) -> String {
     let outcome = nodewelld(plan.args());
@@ -38,7 +55,7 @@ fn refused(plan: &Plan) -> String {
     outcome.stderr
 }
 
-fn expect_lines(output: &str, file: &std::path::Path, lines: &[usize]) {
+fn expect_lines(output: &str, file: &Path, lines: &[usize]) {
     for line in lines {
         let place = format!("{}:{line}: ", file.display());
         assert!(output.lines().any(|one| one.starts_with(&place)), "nothing about {place}in:\n{output}");
@@ -60,10 +77,107 @@ fn errors_of_the_rules_have_lines() {
 
 fn errors_of_an_npd_config_have_lines() {
     let plan = Plan::default();
-    let bad = "{\n \"plugin\": \"kmsg\",\n \"rules\": [\n  {\"type\": \"temporary\", \"reason\": \"A\", \"pattern\": \"(\"}\n ]\n}\n";
-    let file = plan.file("bad.json", bad);
+    let file = plan.file("bad.json", BAD_NPD);
     let plan = plan.flag("--npd-config", &file);
     expect_lines(&refused(&plan), &file, &[4]);
+}
+
+/// Files of a folder `@`, and where its `nodewell.toml` and what it names have errors.
+const BAD_FILES: [(&[(&str, &str)], &[&str]); 9] = [
+    (
+        &[(
+            "nodewell.toml",
+            r#"node-name = "Worker_7"
+kubeconfig = ""
+standalone = "yes"
+npd-config = "/etc/kernel-monitor.json"
+node-nam = "a"
+[kmsg]
+facilities = [99]
+lookback = "soon"
+[disk]
+ignore = "sdx"
+interval = "1s"
+[limits]
+zombies = [100, 200]
+[clok]
+"#,
+        )],
+        &["nodewell.toml:1: ", "nodewell.toml:4: ", "nodewell.toml:5: ", "nodewell.toml:8: ", "nodewell.toml:10: "],
+    ),
+    (&[("nodewell.toml", "node-name = \"a\"\n[kmsg\n")], &["nodewell.toml:"]),
+    (&[("nodewell.toml", "node-nam = \"worker-7\"\n")], &["nodewell.toml:1: "]),
+    (
+        &[("nodewell.toml", "[[grant]]\nunit = \"raid\"\nconditions = \"RaidProblem\"\n[[mute]]\nreason = \"a b\"\n")],
+        &["nodewell.toml:2: ", "nodewell.toml:3: ", "nodewell.toml:5: "],
+    ),
+    (
+        &[(
+            "nodewell.toml",
+            r#"[[grant]]
+unit = "raid.service"
+conditions = ["MoonUnhealthy"]
+[[mute]]
+reason = "IOError"
+condition = "MoonUnhealthy"
+until = 2027-01-01T00:00:00Z
+why = "the moon is far"
+"#,
+        )],
+        &["nodewell.toml:1: ", "nodewell.toml:4: "],
+    ),
+    (&[("nodewell.toml", "npd-config = [\"@/bad.json\"]\n"), ("bad.json", BAD_NPD)], &["bad.json:4: "]),
+    (
+        &[("nodewell.toml", "rules = [\"@/rules\"]\n"), ("rules/bad.toml", BAD_RULES)],
+        &["bad.toml:5: ", "bad.toml:13: "],
+    ),
+    (
+        &[("nodewell.toml", "node-name = \"a\"\n"), ("nodewell.toml.d/10.toml", "[kmsg]\nlookback = \"soon\"\n")],
+        &["10.toml:2: "],
+    ),
+    (&[], &["nodewell.toml: "]),
+];
+
+/// The same file, read by each of the three that read it.
+fn check_says_what_nodewelld_says() {
+    for (files, expected) in BAD_FILES {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text.replace('@', &folder.path().display().to_string())).unwrap();
+        }
+        let file = folder.path().join("nodewell.toml").into_os_string();
+        let daemon = of(folder.path(), &refused_by_daemon(folder.path(), &file));
+        for place in expected {
+            assert!(daemon.iter().any(|line| line.contains(&format!("/{place}"))), "nothing of {place} in {daemon:#?}");
+        }
+        for args in [vec!["check".into(), file.clone()], vec!["check".into(), "--config".into(), file.clone()]] {
+            let outcome = nodewell(&args);
+            assert_eq!((outcome.code, of(folder.path(), &outcome.stdout)), (78, daemon.clone()), "{args:?}");
+        }
+    }
+}
+
+/// What it prints before it ends, as the only one of the three that would start something.
+fn refused_by_daemon(folder: &Path, file: &OsString) -> String {
+    let path = |name: &str| folder.join(name).into_os_string();
+    let mut argv = vec![binary("nodewelld").into_os_string(), "--standalone".into(), "--config".into(), file.clone()];
+    argv.extend(["--socket".into(), path("socket"), "--state-dir".into(), path("state")]);
+    let mut daemon = Process::start(&argv, &folder.join("log")).unwrap();
+    let ended = until("nodewelld refuses it or starts", || {
+        daemon.ended().map(Some).or_else(|| folder.join("socket").exists().then_some(None))
+    });
+    let printed = fs::read_to_string(folder.join("log")).unwrap();
+    assert_eq!(ended.and_then(|status| status.code()), Some(78), "{printed}");
+    printed
+}
+
+/// Errors in files of this folder, without notes on what is right.
+fn of(folder: &Path, printed: &str) -> BTreeSet<String> {
+    let start = folder.display().to_string();
+    let errors = printed.lines().filter(|line| line.starts_with(&start) && !line.contains(": note: "));
+    errors.map(str::to_owned).collect()
 }
 
 fn wrong_usage_is_no_config_error() {

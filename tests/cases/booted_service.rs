@@ -135,6 +135,7 @@ fn whole(release: Release) {
         ("a restart refuses no client", faults::a_restart_refuses_no_client),
         ("killed, it comes back, refuses no client and loses no line", faults::killed),
         ("hung, it is restarted", faults::hung),
+        ("a masked socket of the kernel log is named", faults::kernel_log_masked),
         ("a reload takes good rules and refuses bad ones", faults::reload),
         ("journald may be restarted", faults::journald_restarts),
         ("a taken metrics port is no fault", faults::metrics_port_taken),

@@ -1,7 +1,11 @@
 //! The controller and the identities of agents: certificates are approved by rule, and silent agents spoken for.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
+use jiff::Timestamp;
 use nodewell_tests::{
     cluster::{Call, Cluster, Identity},
     controller::{Controller, apply_manifests},
@@ -14,6 +18,10 @@ use crate::enroll::Machine;
 
 /// 40 s of silence, and two rounds.
 const SILENT_WITHIN: Duration = Duration::from_secs(90);
+/// Fifteen minutes without a heartbeat, and some rounds.
+const UNHEARD_WITHIN: Duration = Duration::from_mins(20);
+/// As agents do it, only more often.
+const BEATS_EVERY: Duration = Duration::from_secs(30);
 
 pub(crate) fn list(suite: &mut Suite) {
     suite
@@ -27,6 +35,11 @@ pub(crate) fn list(suite: &mut Suite) {
             &[Need::LongSuite],
             "a_silent_agents_conditions_turn_unknown",
             a_silent_agents_conditions_turn_unknown,
+        )
+        .real_with(
+            &[Need::LongSuite],
+            "without_leases_the_one_whose_conditions_beat_no_more_is_silent",
+            without_leases_the_one_whose_conditions_beat_no_more_is_silent,
         );
 }
 
@@ -65,8 +78,12 @@ fn lease(node: &str, seconds: u64) -> Value {
 }
 
 fn agent_reports(cluster: &Cluster, node: &str, status: &str) {
+    agent_reports_at(cluster, node, status, "2026-01-01T00:00:00Z");
+}
+
+fn agent_reports_at(cluster: &Cluster, node: &str, status: &str, heartbeat: &str) {
     let condition = json!({ "type": "DiskUnhealthy", "status": status, "reason": "MediumError", "message": "sda",
-        "lastTransitionTime": "2026-01-01T00:00:00Z", "lastHeartbeatTime": "2026-01-01T00:00:00Z" });
+        "lastTransitionTime": "2026-01-01T00:00:00Z", "lastHeartbeatTime": heartbeat });
     let body = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": node },
         "status": { "conditions": [condition] } });
     // Not forced: what is restored was never another manager's.
@@ -100,4 +117,42 @@ fn a_silent_agents_conditions_turn_unknown(cluster: &Cluster) {
     until_within(SILENT_WITHIN, "it is counted", || controller.metrics().contains(counted).then_some(()));
     agent_reports(cluster, "silent", "False");
     assert_eq!(cluster.condition("silent", "DiskUnhealthy").unwrap()["status"], "False", "restored without a fight");
+}
+
+/// Agents with the kubelet's identity may have no Lease: their conditions show that they live, and what the controller
+/// itself writes of a node, every six hours, does not.
+fn without_leases_the_one_whose_conditions_beat_no_more_is_silent(cluster: &Cluster) {
+    apply_manifests(cluster);
+    cluster.create_namespace("kube-node-lease");
+    let nodes = ["heard-1", "heard-2", "heard-3", "unheard"];
+    for node in nodes {
+        cluster.create_node(node);
+        cluster.write_as_peer(node, "kubelet", &json!([{ "type": "Ready", "status": "True" }]));
+        let (code, answer) = cluster.admin(&Call::post(&leases("kube-node-lease"), &lease(node, 40)));
+        assert_eq!(code, 201, "{answer}");
+        agent_reports(cluster, node, "False");
+        let fence_ready = json!([{ "type": "FenceReady", "status": "True", "reason": "Proven",
+            "lastHeartbeatTime": "2026-01-01T00:00:00Z" }]);
+        cluster.write_as_peer(node, "nodewell-controller", &fence_ready);
+    }
+    let controller = Controller::start(cluster, "");
+    let is_silent = |node: &str| {
+        cluster.condition(node, "DiskUnhealthy").is_some_and(|condition| condition["reason"] == "AgentSilent")
+    };
+    let mut beaten = None;
+    until_within(UNHEARD_WITHIN, "the one that is not heard is silent", || {
+        if beaten.is_some_and(|at: Instant| at.elapsed() < BEATS_EVERY) {
+            return None;
+        }
+        beaten = Some(Instant::now());
+        let now = format!("{:.0}", Timestamp::now());
+        nodes.iter().for_each(|node| renew(cluster, node));
+        nodes[..3].iter().for_each(|node| agent_reports_at(cluster, node, "False", &now));
+        is_silent(nodes[3]).then_some(())
+    });
+    assert!(nodes[..3].iter().copied().all(|node| !is_silent(node)), "those that beat are heard");
+    let counted = "nodewell_controller_agent_nodes_total{outcome=\"marked_unknown\"} 1\n";
+    until_within(SILENT_WITHIN, "it is counted", || controller.metrics().contains(counted).then_some(()));
+    let log = controller.log();
+    assert!(!log.contains("agents went silent"), "{log}");
 }

@@ -27,6 +27,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("who_never_reads_is_dropped", who_never_reads_is_dropped)
         .case("ten_thousand_connects_leave_nothing_behind", ten_thousand_connects_leave_nothing_behind)
         .case_with(&[Need::Root], "ten_thousand_that_stay_cost_only_their_user", crowd::ten_thousand_that_stay)
+        .case_with(&[Need::Root], "one_more_than_a_peer_may_have_reads_which_limit", crowd::one_more_reads_which_limit)
         .case("half_closed_requests_are_answered_or_dropped", half_closed_requests_are_answered_or_dropped)
         .case("a_gigabyte_is_refused_unread", a_gigabyte_is_refused_unread)
         .case("an_endless_body_is_cut_off", an_endless_body_is_cut_off)

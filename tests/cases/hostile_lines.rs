@@ -1,6 +1,7 @@
 //! Whatever a log holds: the agent lives, and the neighbouring line is seen.
 
 use jiff::{SignedDuration, Timestamp};
+use nodewell_model::text;
 use nodewell_tests::{agent::Plan, suite::Suite};
 
 use crate::{
@@ -69,12 +70,14 @@ fn hostile_text_is_shown_harmless() {
     let agent = Plan::default().start();
     let mut line = OOPS.as_bytes().to_vec();
     line.extend(b" \x1b[31m\x07\0\n\xff%s\"");
+    line.extend("\u{202e}\u{200b}\u{2028}\u{2066}".bytes());
     line.extend([b'z'; 3000]);
     agent.kmsg().record(3, &line);
     let condition = agent.wait_condition("KernelUnhealthy", "True");
     for message in [&condition.message, &agent.wait_event("KernelOops").message] {
         assert!(message.len() <= 1024, "{}", message.len());
-        assert!(!message.chars().any(|c| c.is_control() && c != '\n'), "{message:?}");
+        assert_eq!(text::message(message.as_bytes()), *message, "nothing more of it is to be replaced");
+        assert!(!message.contains(['\u{1b}', '\u{202e}', '\u{200b}', '\u{2028}']), "{message:?}");
     }
     let shown = agent.nodewell(&["status"]);
     assert!(shown.code == 0 && !shown.stdout.contains('\u{1b}'), "{shown:?}");

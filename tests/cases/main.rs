@@ -59,6 +59,7 @@ mod killed_between_any_two_steps;
 mod killed_for_memory;
 mod kmsg_blind;
 mod kmsg_line_turns_condition;
+mod kmsg_lookback;
 mod kmsg_overrun;
 mod kubectl_plugin;
 mod kubelet_events;
@@ -214,6 +215,7 @@ fn main() -> std::process::ExitCode {
         killed_for_memory::list,
         kmsg_blind::list,
         kmsg_line_turns_condition::list,
+        kmsg_lookback::list,
         old_kernel::list,
         openapi::list,
         recovery::list,

@@ -162,7 +162,7 @@ fn a_wrong_grant_is_reported_and_changes_nothing() {
     // One that no rule file knows is an error, too.
     agent
         .plan()
-        .file("nodewell.toml.d/10-wrong.toml", "[[grant]]\nunit = \"x.service\"\nconditions = \"TestUnheard\"\n");
+        .file("nodewell.toml.d/10-wrong.toml", "[[grant]]\nunit = \"x.service\"\nconditions = [\"TestUnheard\"]\n");
     agent.reload();
     let reported = format!("{}:1: the grant names TestUnheard", file.display());
     until("the type is reported", || agent.log().contains(&reported).then_some(()));

@@ -1,6 +1,7 @@
 //! The API double: the part of a kube-apiserver that a node agent uses, over plain HTTP on loopback, with faults on
 //! demand. It answers as the real one (1.36) does and does no more: the same cases run on both.
 
+mod arrivals;
 mod conditions;
 mod faults;
 mod in_process;
@@ -16,6 +17,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use jiff::Timestamp;
 use nodewell_kit::free_port;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -114,6 +116,24 @@ impl Double {
     #[must_use]
     pub fn requests(&self) -> Vec<LoggedRequest> {
         self.shared.log.lock().unwrap().clone()
+    }
+
+    /// When it took the Event of this name.
+    ///
+    /// # Panics
+    /// Never in a test that has not failed.
+    #[must_use]
+    pub fn event_arrived(&self, name: &str) -> Option<Timestamp> {
+        self.shared.store.lock().unwrap().arrivals.event(name)
+    }
+
+    /// When it took the change by which the Node's condition last turned to `status`.
+    ///
+    /// # Panics
+    /// Never in a test that has not failed.
+    #[must_use]
+    pub fn condition_turned(&self, node: &str, condition: &str, status: &str) -> Option<Timestamp> {
+        self.shared.store.lock().unwrap().arrivals.turn(node, condition, status)
     }
 
     /// A kubeconfig for `identity`; JSON is YAML.

@@ -4,12 +4,13 @@
 mod flood;
 
 use std::{
+    collections::BTreeMap,
     ffi::OsString,
     fs::{self, File},
     io::{self, BufRead, BufReader, IoSliceMut, Write},
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
-    process::{Child, Command, ExitCode, Stdio},
+    process::{Child, ChildStdout, Command, ExitCode, Stdio},
 };
 
 use nix::{
@@ -70,9 +71,36 @@ impl Intruder {
 /// The last line: it tried everything.
 const END: &str = "that was all";
 
+/// The condition type that a flood reports: its grant is to be for it.
+pub const GRANTED: &str = "TestUnhealthy";
+/// One that it has no right to, and tries.
+pub const FORBIDDEN: &str = "TestOwn0";
+
 /// A process of another user at the agent's socket; it ends with this.
 #[derive(Debug)]
-pub struct Attack(Child);
+pub struct Attack {
+    child: Child,
+    heard: BufReader<ChildStdout>,
+}
+
+/// An attack that says what came of it.
+#[derive(Debug)]
+pub struct Flood(Attack);
+
+impl Flood {
+    /// How often it was answered so far, by the answer's code; 0 is for hanging up on it, or for no answer in time.
+    ///
+    /// # Panics
+    /// If it has ended by itself.
+    pub fn answers(&mut self) -> BTreeMap<u16, u64> {
+        let Attack { child, heard } = &mut self.0;
+        let asked = child.stdin.as_mut().map(|stdin| stdin.write_all(b"\n"));
+        let mut line = String::new();
+        let read = heard.read_line(&mut line);
+        assert!(matches!((asked, read), (Some(Ok(())), Ok(1..))), "the attack has ended by itself");
+        flood::read_counts(&line)
+    }
+}
 
 impl Intruder {
     /// Opens so many connections to `socket`, which ask and never read; returns once all are open.
@@ -89,8 +117,8 @@ impl Intruder {
     /// # Panics
     /// If it cannot be started.
     #[must_use]
-    pub fn flood(&self, socket: &Path, daemons: usize) -> Attack {
-        self.attack(socket, FLOOD, daemons)
+    pub fn flood(&self, socket: &Path, daemons: usize) -> Flood {
+        Flood(self.attack(socket, FLOOD, daemons))
     }
 
     fn attack(&self, socket: &Path, kind: &str, count: usize) -> Attack {
@@ -98,9 +126,11 @@ impl Intruder {
         let mut command = Command::new("prlimit");
         command.arg(format!("--nofile={0}:{0}", count + 200)).args(&argv).arg(std::env::current_exe().unwrap());
         command.arg(socket).env(kind, count.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut attack = Attack(command.spawn().unwrap());
+        let mut child = command.spawn().unwrap();
+        let heard = BufReader::new(child.stdout.take().unwrap());
+        let mut attack = Attack { child, heard };
         let mut line = String::new();
-        BufReader::new(attack.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        attack.heard.read_line(&mut line).unwrap();
         assert_eq!(line.trim_end(), END, "it broke off");
         attack
     }
@@ -108,8 +138,8 @@ impl Intruder {
 
 impl Drop for Attack {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

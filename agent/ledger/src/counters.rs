@@ -32,8 +32,10 @@ pub struct Gauge {
 /// Who has a reason counted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Namer<'a> {
-    /// A monitor of ours, or a sender that may use the reserve: its reasons are those of rules and checks.
+    /// A monitor of ours: its reasons are those of rules, as many as these have.
     Ours,
+    /// A sender that may use the reserve, by its user or unit: a check process, and root.
+    Trusted(&'a Arc<str>),
     /// Any other sender, by its user or unit: it may name whatever it likes.
     Granted(&'a Arc<str>),
 }
@@ -44,7 +46,8 @@ impl Namer<'_> {
     }
 }
 
-/// How many records reported each reason. Names from outside cannot grow it, nor keep those of our own rules out.
+/// How many records reported each reason. Names from outside cannot grow it, nor keep those of rules and of the
+/// catalogue out.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Totals {
     pub(crate) by_reason: BTreeMap<Name, u64>,
@@ -63,17 +66,27 @@ impl Totals {
 
     fn has_place(&mut self, reason: &Name, namer: Namer<'_>, limits: &Limits) -> bool {
         let Share { of_one, of_granted } = limits.counted_reasons;
-        if self.by_reason.contains_key(reason) {
-            return true;
-        }
-        match namer {
-            Namer::Ours => self.by_reason.len() < of_granted.saturating_mul(2),
-            Namer::Granted(principal) => {
-                let named = self.named_by.entry(Arc::clone(principal)).or_default();
-                let has_place = *named < of_one && self.by_reason.len() < of_granted;
-                *named += usize::from(has_place);
-                has_place
+        let all = self.by_reason.len();
+        // The catalogue is looked into last: it is read by that, and until then takes no memory.
+        let is_known = || nodewell_faults::reason::named(reason.as_str()).is_some();
+        self.by_reason.contains_key(reason)
+            || match namer {
+                Namer::Ours => true,
+                // Root's names leave each check process some.
+                Namer::Trusted(principal) => {
+                    self.take(principal, |named| named < of_one || all < of_granted.saturating_mul(2)) || is_known()
+                }
+                Namer::Granted(principal) => {
+                    self.take(principal, |named| named < of_one && all < of_granted) || is_known()
+                }
             }
-        }
+    }
+
+    /// One more name for `principal`, if it may have it beside so many.
+    fn take(&mut self, principal: &Arc<str>, may: impl FnOnce(usize) -> bool) -> bool {
+        let named = self.named_by.entry(Arc::clone(principal)).or_default();
+        let has_place = may(*named);
+        *named += usize::from(has_place);
+        has_place
     }
 }

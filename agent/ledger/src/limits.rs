@@ -43,8 +43,8 @@ pub struct Limits {
     pub reported_subjects: usize,
     /// Events that wait to be taken. The oldest go first, and are counted.
     pub events: usize,
-    /// Reasons with a counter of their own; further ones count as `Others`. Those of our own rules and checks find room for
-    /// as many again.
+    /// Reasons with a counter of their own; further ones count as `Others`. Those of rules and of the catalogue have
+    /// one in any case. Root and check processes find room for as many again, and each of them has `of_one` for itself.
     pub counted_reasons: Share,
 }
 

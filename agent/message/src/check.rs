@@ -56,8 +56,8 @@ impl Entry {
 #[must_use]
 pub fn text_diagnostics(text: &str) -> Vec<String> {
     let mut diagnostics = Vec::new();
-    if text.chars().any(char::is_control) || text.trim() != text {
-        diagnostics.push("has a line break, or a space at an end".to_owned());
+    if text.contains(nodewell_printable::is_hidden) || text.trim() != text {
+        diagnostics.push("has a line break, a character that is not seen, or a space at an end".to_owned());
     }
     let lower = format!(" {} ", text.to_lowercase());
     let has = |word: &&&str| {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use nodewell_printable::is_hidden;
+
 use crate::{
     Condition, ConditionStatus, Event, Hardware, Status,
     text::{SUBJECT_LIMIT_BYTES, cut},
@@ -194,8 +196,8 @@ fn check_subject(subject: Option<&str>) -> Result<(), String> {
         Some(subject) if !(1..=SUBJECT_LIMIT_BYTES).contains(&subject.len()) => {
             Err(format!("takes 1 to {SUBJECT_LIMIT_BYTES} bytes, not {}; leave it out if there is none", subject.len()))
         }
-        Some(subject) if subject.contains(char::is_control) => {
-            Err(format!("takes one line without control characters, not {:?}", cut(subject, 64)))
+        Some(subject) if subject.contains(is_hidden) => {
+            Err(format!("takes one line without control or invisible characters, not {:?}", cut(subject, 64)))
         }
         _ => Ok(()),
     }
@@ -258,6 +260,16 @@ mod tests {
             (
                 format!(r#"{{"source":"a","conditions":[{{{RAID},"status":true,"subject":"a\n"}}]}}"#),
                 "field `conditions[0].subject` takes one line",
+            ),
+            (
+                format!(r#"{{"source":"a","conditions":[{{{RAID},"status":true,"subject":"a\u202eb"}}]}}"#),
+                r#"field `conditions[0].subject` takes one line without control or invisible characters, not "a"#,
+            ),
+            (
+                r#"{"source":"a","events":[{"severity":"warn","timestamp":"2026-01-02T03:04:05Z","reason":"A",
+                "message":"m","subject":"sd\u200ba"}]}"#
+                    .to_owned(),
+                "field `events[0].subject` takes one line",
             ),
             (
                 format!(r#"{{"source":"a","conditions":[{{{RAID},"status":true}},{{{RAID},"status":false}}]}}"#),

@@ -36,10 +36,10 @@ impl Schema {
         Self::List { of: Box::new(of), length }
     }
 
-    /// A list of strings, or one of them in place of a list.
+    /// A list of strings, which [`Section::list`](crate::Section::list) reads.
     #[must_use]
     pub fn strings(of: Self, length: RangeInclusive<usize>) -> Self {
-        Self::AnyOf(vec![of.clone(), Self::list(of, length)])
+        Self::list(of, length)
     }
 }
 

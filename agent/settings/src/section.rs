@@ -141,7 +141,19 @@ impl<'a> Section<'a> {
         None
     }
 
-    /// A string or an array of strings.
+    /// An array of strings. A string in its place is an error: whether one name or the one text of several is meant
+    /// cannot be seen.
+    pub fn list(&self, key: &str, report: &mut Report<'_>) -> Vec<StringAt<'a>> {
+        match self.value(key) {
+            Some(value) if !value.get_ref().is_array() => {
+                no_list(key, value, report);
+                Vec::new()
+            }
+            _ => self.strings(key, report),
+        }
+    }
+
+    /// A string or an array of strings, as rule files have them.
     pub fn strings(&self, key: &str, report: &mut Report<'_>) -> Vec<StringAt<'a>> {
         self.value(key).map(|value| strings(key, value, report)).unwrap_or_default()
     }
@@ -211,6 +223,16 @@ pub fn wrong_type(key: &str, takes: &str, value: &Spanned<DeValue<'_>>, report: 
     let article = if value.get_ref().type_str().starts_with(['a', 'i']) { "an" } else { "a" };
     let found = value.get_ref().type_str();
     report.error(value.span().start, format!("{key:?} takes {takes}, not {article} {found}"));
+}
+
+fn no_list(key: &str, value: &Spanned<DeValue<'_>>, report: &mut Report<'_>) {
+    match value.get_ref().as_str() {
+        Some(text) => {
+            let error = format!("{key:?} takes a list of strings; write {key} = [{text:?}]");
+            report.error(value.span().start, error);
+        }
+        None => wrong_type(key, "a list of strings", value, report),
+    }
 }
 
 fn checked<T, E: std::fmt::Display>(

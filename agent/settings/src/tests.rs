@@ -92,7 +92,8 @@ fn refused(text: &str) -> Vec<String> {
 #[test]
 fn keys_that_are_set_win_and_the_others_stay() {
     let mut all = All::default();
-    let first = read(&mut all, "count = 3\nsize = 4\n\nmode = \"never\"\nnames = \"one\"\nlookback = \"0\"\n").unwrap();
+    let first =
+        read(&mut all, "count = 3\nsize = 4\n\nmode = \"never\"\nnames = [\"one\"]\nlookback = \"0\"\n").unwrap();
     assert_eq!((all.count, all.size, all.mode, all.names.as_slice()), (3, 4, 'n', ["one".to_owned()].as_slice()));
     assert_eq!((all.enabled, all.word.as_str()), (true, "x"));
     let lines: Vec<(&str, usize)> = first.iter().map(|set| (set.key, set.at.line)).collect();
@@ -126,6 +127,16 @@ fn every_error_has_its_line_and_its_reason() {
     assert_eq!(refused("interval = \"3d\"\n"), ["f:1: \"interval\" is at most 2d: silence counts as death"]);
     assert_eq!(refused("count = 5\nsize = 4\n"), ["f:2: \"size\" has to be \"count\" at least"]);
     assert_eq!(refused("count =\n").len(), 1);
+}
+
+/// Whatever the list is of.
+#[test]
+fn one_string_is_no_list() {
+    for key in ["names", "globs", "paths"] {
+        let (string, number) = (refused(&format!("{key} = \"/a\"\n")), refused(&format!("\n{key} = 1\n")));
+        assert_eq!(string, [format!("f:1: \"{key}\" takes a list of strings; write {key} = [\"/a\"]")]);
+        assert_eq!(number, [format!("f:2: \"{key}\" takes a list of strings, not an integer")]);
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc};
 use clap::Args;
 use nodewell_checks::plugin::Program;
 use nodewell_rules::{
-    Detector, Diagnostic, LoadPlan, Loaded, Location, Note, RuleSet, load, load_path,
+    Detector, Diagnostic, Loaded, Location, Note, RuleSet, load, load_path,
     matcher::SlowPattern,
     plugin::{PluginTask, Task},
 };
@@ -16,7 +16,10 @@ use super::{
     out::Out,
     output::Output,
 };
-use crate::config::{Config, Flags};
+use crate::{
+    config::{Config, Flags},
+    daemon::add_own_conditions,
+};
 
 /// Check configuration and rules, and run each rule's examples.
 #[derive(Debug, Args)]
@@ -88,18 +91,21 @@ impl Report {
     fn take_configuration(&mut self, config: Option<PathBuf>) {
         match Config::load(&Flags { config, ..Flags::default() }) {
             Ok(config) => {
-                let loaded = load(&config.load_plan());
-                if loaded.diagnostics.is_empty() {
-                    self.take_errors(config.grants_beyond(&loaded.set.conditions));
-                }
-                let programs = programs(&loaded.set);
+                let mut loaded = load(&config.load_plan());
+                add_own_conditions(&mut loaded.set);
+                let (beyond, programs) = (config.beyond(&loaded.set.conditions), programs(&loaded.set));
+                let before = self.errors.len();
                 self.take_rules(loaded);
+                // Of rules with errors it is not known what they have.
+                if self.errors.len() == before {
+                    self.take_errors(beyond);
+                }
                 self.take_errors(programs);
             }
             Err(diagnostics) => {
                 self.take_errors(diagnostics);
-                // The rules may have errors of their own, wherever the configuration would load them from.
-                self.take_rules(load(&LoadPlan::default()));
+                // The rules may have errors of their own: those that nodewelld would load without a configuration.
+                self.take_rules(load(&Config::of_flags(&Flags::default()).load_plan()));
             }
         }
     }

@@ -37,3 +37,15 @@ impl FromStr for MetricsAddress {
         word.parse().map(|address| Self(Some(address))).map_err(wrong)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both may be on one node, and it ends where one of its two ports is taken.
+    #[test]
+    fn node_problem_detectors_ports_are_left_to_it() {
+        let MetricsAddress(Some(usual)) = MetricsAddress::default() else { panic!("metrics are on") };
+        assert!(usual.ip().is_loopback() && ![20256, 20257].contains(&usual.port()), "{usual}");
+    }
+}

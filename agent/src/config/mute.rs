@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use nodewell_model::{Mute, MuteKey, Name, mute::WHY_LIMIT_BYTES, text::SUBJECT_LIMIT_BYTES};
+use nodewell_printable::is_hidden;
 use nodewell_settings::{ListedKey, ListedTable, Location, Report, Schema, Section, TableAt};
 
 /// One `[[mute]]`.
@@ -61,7 +62,8 @@ fn condition(section: Section<'_>, report: &mut Report<'_>) -> Result<Option<Nam
     section.required_name("condition", report).map(Some).ok_or(Reported)
 }
 
-/// A text that may be missing and is shown as it stands: not blank, on one line, of at most `limit_bytes`.
+/// A text that may be missing and is shown as it stands: not blank, on one line, of at most `limit_bytes`, all of it
+/// seen.
 fn bounded(
     section: Section<'_>,
     key: &'static str,
@@ -72,8 +74,9 @@ fn bounded(
         return Ok(None);
     }
     let word = section.written(key, report).ok_or(Reported)?;
-    if word.text.len() > limit_bytes || word.text.contains(char::is_control) {
-        report.error(word.at, format!("{key:?} takes one line of at most {limit_bytes} bytes"));
+    if word.text.len() > limit_bytes || word.text.contains(is_hidden) {
+        let takes = "bytes, without control or invisible characters";
+        report.error(word.at, format!("{key:?} takes one line of at most {limit_bytes} {takes}"));
         return Err(Reported);
     }
     Ok(Some(word.text.to_owned()))
@@ -133,6 +136,18 @@ mod tests {
         assert!(of("reason = \"A\"\nuntil = 2026-12-01\nwhy = \"w\"\n").contains("a time with its zone"));
         let two_lines = of("reason = \"A\"\nuntil = 2026-12-01T08:00:00Z\nwhy = \"a\\nb\"\n");
         assert!(two_lines.contains("\"why\" takes one line"), "{two_lines}");
+        for hidden in ["\u{202e}", "\u{200b}", "\u{2028}"] {
+            let mute = |subject: &str, why: &str| {
+                of(&format!("reason = \"A\"\nsubject = \"{subject}\"\nuntil = 2026-12-01T08:00:00Z\nwhy = \"{why}\"\n"))
+            };
+            let why = mute("sda", &format!("a{hidden}b"));
+            assert!(why.contains("\"why\" takes one line of at most"), "{why}");
+            let subject = mute(&format!("sd{hidden}a"), "w");
+            assert!(
+                subject.contains("\"subject\" takes one line of at most 256 bytes, without control or invisible"),
+                "{subject}"
+            );
+        }
         assert!(of("resaon = \"A\"\n").contains("unknown key \"resaon\""));
     }
 }

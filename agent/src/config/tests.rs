@@ -50,6 +50,19 @@ heartbeat = \"1s\"
     assert!(messages[0].contains("node-name"), "a near miss names its neighbour: {}", messages[0]);
 }
 
+/// As people write it, and as Node Problem Detector does.
+#[test]
+fn no_lookback_is_written_with_or_without_a_unit() {
+    for none in ["0", "0s", "0h0m"] {
+        let config = read(&format!("[kmsg]\nlookback = \"{none}\"\n[journal]\nlookback = \"{none}\"\n")).unwrap();
+        assert_eq!((config.kmsg.lookback, config.journal.lookback), (Duration::ZERO, Duration::ZERO), "{none}");
+    }
+    assert_eq!(read("").unwrap().kmsg.lookback, Duration::from_mins(5));
+    for wrong in ["", "00", "-0s", "5"] {
+        assert_eq!(diagnostics(&format!("[kmsg]\nlookback = \"{wrong}\"\n")).len(), 1, "{wrong:?}");
+    }
+}
+
 #[test]
 fn a_lease_is_a_bool_or_auto_and_its_pace_is_bounded() {
     let resolved = |text: &str| {
@@ -115,6 +128,38 @@ fn a_name_that_no_node_has_is_a_mistake_in_a_file() {
     assert!(error.contains("nodewell.toml:1: \"node-name\": \"Worker_7\" is no Node's name"), "{error}");
 }
 
+/// What `nodewell check FILE` reads as a config.
+#[test]
+fn a_file_is_a_config_by_its_keys_or_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let is_config = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, text).unwrap();
+        Config::is_config(&file)
+    };
+    for text in ["node-name = \"a\"\n", "node-nam = \"a\"\n", "[kmgs]\n", "[[grnat]]\n", "x = 1\n[disk]\n"] {
+        assert!(is_config("mine.toml", text), "{text}");
+    }
+    for text in [
+        "[[rule]]\n",
+        "[[rul]]\n",
+        "[[plugin]]\n",
+        "[override.A]\n",
+        "[[conditon]]\n",
+        "x = 1\n",
+        "",
+        "[disk]\n[[rule]]\n",
+    ] {
+        assert!(!is_config("mine.toml", text), "{text}");
+    }
+    for name in ["nodewell.toml", "nodewell.toml.d/10.toml"] {
+        assert!(is_config(name, "") && is_config(name, "x = 1\n") && !is_config(name, "[[rule]]\n"), "{name}");
+    }
+    assert!(Config::is_config(Path::new("/nonexistent/nodewell.toml")));
+    assert!(!Config::is_config(Path::new("/nonexistent/mine.toml")));
+}
+
 #[test]
 fn rules_given_by_flag_replace_the_shipped_ones() {
     let flags = Flags { rules: vec!["/r".into()], ..Flags::default() };
@@ -168,7 +213,7 @@ fn grants_of_all_files_add_up_and_are_taken_by_a_reload() {
     fs::write(&config, format!("[socket]\npath = \"/a\"\nrate = \"1/m\"\n{grant}")).unwrap();
     let flags = Flags { config: Some(config), ..Flags::default() };
     let before = Config::load(&flags).unwrap();
-    let more = "socket = \"/b\"\n[[grant]]\nuser = \"root\"\nevents = true\nrate = 100\n[[grant]]\ngroup = \"0\"\nclear = \"RaidProblem\"\n";
+    let more = "socket = \"/b\"\n[[grant]]\nuser = \"root\"\nevents = true\nrate = 100\n[[grant]]\ngroup = \"0\"\nclear = [\"RaidProblem\"]\n";
     fs::write(folder.path().join("nodewell.toml.d/10.toml"), more).unwrap();
     let after = Config::load(&flags).unwrap();
     assert_eq!(after.socket.path, Path::new("/b"));

@@ -1,5 +1,7 @@
 //! Answers of the API server, and of proxies and portals that answer in its place.
 
+use nodewell_printable::is_hidden;
+
 use crate::exporters::apiserver::{RequestError, parse_answer};
 
 const CODES: [u16; 24] = [
@@ -26,7 +28,7 @@ pub fn answer(input: &[u8]) {
     };
     let message = error.to_string();
     assert!((1..=MESSAGE_LIMIT_BYTES).contains(&message.len()), "{} bytes", message.len());
-    assert!(!message.contains(|letter: char| letter.is_control() && letter != '\n'), "{message:?}");
+    assert!(!message.contains(|letter: char| is_hidden(letter) && letter != '\n'), "{message:?}");
     match error {
         RequestError::Forbidden(_) | RequestError::Missing(_) => assert!(is_status(body), "{code}"),
         RequestError::Rejected { code: 406 | 413 | 415 | 431, .. } => {}

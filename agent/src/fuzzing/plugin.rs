@@ -2,6 +2,7 @@
 
 use nodewell_checks::plugin::{PluginStatus, RunEnd, judge};
 use nodewell_message::LIMIT;
+use nodewell_printable::is_hidden;
 use nodewell_rules::plugin::Protocol;
 
 use crate::check_process::{Reply, read_line};
@@ -26,7 +27,7 @@ pub fn plugin(input: &[u8]) {
         assert_eq!(result.status == PluginStatus::Ok, end == RunEnd::Exited(0), "{result:?}");
         assert_eq!(result.why.is_some(), result.status == PluginStatus::Unknown, "{result:?}");
         assert!((1..=LIMIT).contains(&result.message.len()), "{result:?}");
-        assert!(!result.message.contains(|letter: char| letter.is_control() && letter != '\n'), "{result:?}");
+        assert!(!result.message.contains(|letter: char| is_hidden(letter) && letter != '\n'), "{result:?}");
     }
     replies(output);
 }

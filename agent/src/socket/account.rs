@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use nodewell_ledger::Now;
 use nodewell_model::{text::cut, view::RefusedView};
+use nodewell_printable::is_hidden;
 
 use super::peer::Identity;
 use crate::bucket::{Bucket, Rate};
@@ -101,9 +102,9 @@ fn log(who: &Identity, entry: &Entry) {
     tracing::warn!(%principal, uid, %source, refused, %why, "reports are refused");
 }
 
-/// One line of a bounded length.
+/// One line of a bounded length, with nothing in it that is not seen.
 fn word(text: &str) -> String {
-    cut(text, WORD_LIMIT_BYTES).replace(char::is_control, " ")
+    cut(text, WORD_LIMIT_BYTES).replace(is_hidden, " ")
 }
 
 #[cfg(test)]

@@ -66,3 +66,56 @@ fn answer(refusal: &Refusal) -> String {
         body.len()
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use tokio::net::UnixListener;
+
+    use super::*;
+
+    /// Both ends of a connection; the second is one that was accepted just now, as the agent's are.
+    async fn connected() -> (UnixStream, UnixStream) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let listener = UnixListener::bind(&path).unwrap();
+        let (client, accepted) = tokio::join!(UnixStream::connect(&path), listener.accept());
+        (client.unwrap(), accepted.unwrap().0)
+    }
+
+    /// Until it is hung up on.
+    async fn read(mut client: UnixStream) -> String {
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    /// The limit has the name that it has in the config.
+    #[tokio::test]
+    async fn who_is_turned_away_reads_which_limit_it_hit_and_when_to_come_back() {
+        let all = "all 32 connections of the agent are in use ([socket] connections); try again in a moment";
+        let peer = "you have 4 connections open, as many as one unit or user may ([socket] connections-per-peer); \
+                    close some";
+        for (refusal, status, error) in [
+            (Refusal::All { limit: 32 }, "503 Service Unavailable", all),
+            (Refusal::Peer { limit: 4 }, "429 Too Many Requests", peer),
+        ] {
+            let (client, stream) = connected().await;
+            at_once(&stream, &refusal);
+            drop(stream);
+            let first = read(client).await;
+            let (client, stream) = connected().await;
+            let (second, ()) = tokio::join!(read(client), heard(stream, &refusal));
+            for answer in [first, second] {
+                let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+                let lines: Vec<&str> = head.split("\r\n").collect();
+                assert_eq!(lines[0], format!("HTTP/1.1 {status}"));
+                let length = format!("Content-Length: {}", body.len());
+                for header in ["Content-Type: application/json", "Retry-After: 1", "Connection: close", &length] {
+                    assert!(lines.contains(&header), "{header}: {answer}");
+                }
+                assert_eq!(serde_json::from_str::<Value>(body).unwrap(), json!({ "error": error }));
+            }
+        }
+    }
+}

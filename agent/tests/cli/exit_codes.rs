@@ -94,35 +94,3 @@ fn every_form_is_written_and_has_what_was_asked_for() {
     assert!(!text(&["status", "--problems"]).contains("Healthy:"));
     assert!(!json.contains('\u{1b}') && !text(&["status"]).contains('\u{1b}'), "no colour in a pipe");
 }
-
-#[test]
-fn every_command_that_finds_something_out_has_all_forms() {
-    let help = |command: &str| String::from_utf8(run(None, &[command, "--help"]).stdout).unwrap();
-    for command in [
-        "status",
-        "scan",
-        "events",
-        "report",
-        "clear",
-        "check",
-        "replay",
-        "explain",
-        "inject",
-        "doctor",
-        "enroll",
-        "version",
-        "withdraw",
-        "release",
-        "reclaim",
-        "mute",
-        "unmute",
-        "ack",
-        "unack",
-        "inventory",
-    ] {
-        let help = help(command);
-        assert!(help.contains("--output <FORMAT>") && help.contains("--json"), "{command}: {help}");
-    }
-    let run = String::from_utf8(run(None, &["plugin", "run", "--help"]).stdout).unwrap();
-    assert!(run.contains("--output <FORMAT>"), "{run}");
-}

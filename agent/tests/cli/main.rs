@@ -5,6 +5,7 @@
 mod agent;
 mod exit_codes;
 mod follow;
+mod forms;
 mod replay;
 mod run;
 mod scan;

@@ -131,10 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn what_budgets_say_is_cut_and_shows_no_control_character() {
-        let causes = vec![json!({ "reason": "DisruptionBudget", "message": "\u{1b}[31mx".repeat(100) }); 100];
+    fn what_budgets_say_is_cut_and_shows_no_hidden_character() {
+        let causes = vec![json!({ "reason": "DisruptionBudget", "message": "\u{1b}[31mx\u{202e}".repeat(100) }); 100];
         let error = judged(429, &json!({ "message": "no", "details": { "causes": causes } })).to_string();
-        assert!(error.chars().count() < 600 && !error.contains(char::is_control), "{} characters", error.len());
+        assert!(
+            error.chars().count() < 600 && !error.contains(nodewell_printable::is_hidden),
+            "{} characters",
+            error.len()
+        );
     }
 
     #[test]

@@ -140,6 +140,25 @@ pub(super) fn hung(node: &Node) {
     );
 }
 
+/// The agent may not open the device itself, and is in no container: what is to be looked at is the socket.
+pub(super) fn kernel_log_masked(node: &Node) {
+    let machine = &node.machine;
+    machine.sh("systemctl stop nodewell.service && systemctl mask --now nodewell-kmsg.socket");
+    machine.sh("systemctl start nodewell.service");
+    let monitor = || {
+        let daemons = machine.ask("/v1/daemons")?.json();
+        daemons.as_array()?.iter().find(|daemon| daemon["name"] == "kernel-monitor").cloned()
+    };
+    let blind = until("the kernel log is not there", || monitor().filter(|monitor| monitor["state"] == "blind"));
+    let message = blind["message"].as_str().unwrap();
+    assert!(message.contains("systemctl status nodewell-kmsg.socket") && message.contains("masked"), "{blind}");
+    assert!(!message.contains("pass the device in"), "that is for containers: {blind}");
+    let status = machine.run(["systemctl", "status", "--no-pager", "nodewell-kmsg.socket"]).stdout;
+    assert!(status.contains("masked"), "what it points at shows it: {status}");
+    machine.sh("systemctl unmask nodewell-kmsg.socket && systemctl restart nodewell.service");
+    until("the kernel log is read again", || monitor().filter(|monitor| monitor["state"] == "running"));
+}
+
 pub(super) fn reload(node: &Node) {
     let machine = &node.machine;
     let pid = machine.agent_pid();

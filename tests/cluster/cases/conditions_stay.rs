@@ -13,7 +13,7 @@ use nodewell_tests::{
     suite::{Need, Suite},
     wait::until_within,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(60);
 /// A machine shuts down with its pods, boots, and its checks look once.
@@ -25,11 +25,10 @@ const KUBELETS: [&str; 5] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPres
 const OF_CHECK_PROCESSES: [&str; 2] = ["TasksUnhealthy", "FilesystemFull"];
 
 pub(crate) fn list(suite: &mut Suite) {
-    suite.behaviour("conditions_stay").case_with(
-        &[Need::LongSuite, CLUSTER],
-        "through_a_restart_and_a_reboot",
-        through_a_restart_and_a_reboot,
-    );
+    suite
+        .behaviour("conditions_stay")
+        .case_with(&[Need::LongSuite, CLUSTER], "through_a_restart_and_a_reboot", through_a_restart_and_a_reboot)
+        .case("what_is_gone_is_seen_also_if_all_are", what_is_gone_is_seen_also_if_all_are);
 }
 
 /// A condition's status and its transition time.
@@ -68,9 +67,11 @@ fn through_a_restart_and_a_reboot() {
     assert_eq!(seen.missing, BTreeMap::new(), "conditions left the Node at a reboot");
 }
 
-/// What a look at the Node showed besides what was there before.
+/// What looks at the Node showed besides what was there before.
 #[derive(Debug, Default)]
 struct Seen {
+    /// How often the API server answered.
+    looks: u32,
     /// How often a condition was not there.
     missing: BTreeMap<String, u32>,
     /// Another status or transition time.
@@ -85,7 +86,9 @@ fn watched(cluster: &Cluster, act: impl FnOnce()) -> Seen {
         let watcher = scope.spawn(|| {
             let mut seen = Seen::default();
             while !is_over.load(Ordering::Relaxed) {
-                seen.look(&before, &conditions(cluster).unwrap_or_default());
+                if let Some(now) = conditions(cluster) {
+                    seen.look(&before, &now);
+                }
                 thread::sleep(Duration::from_millis(50));
             }
             seen
@@ -97,15 +100,14 @@ fn watched(cluster: &Cluster, act: impl FnOnce()) -> Seen {
             eprintln!("before: {before:?}\nseen since: {seen:?}");
             std::panic::resume_unwind(panic);
         }
+        assert!(seen.looks > 0, "the Node was never seen meanwhile");
         seen
     })
 }
 
 impl Seen {
     fn look(&mut self, before: &BTreeMap<String, Shown>, now: &BTreeMap<String, Shown>) {
-        if now.is_empty() {
-            return;
-        }
+        self.looks += 1;
         for (name, shown) in before {
             match now.get(name) {
                 None => *self.missing.entry(name.clone()).or_default() += 1,
@@ -126,13 +128,39 @@ fn settled(cluster: &Cluster) -> Option<BTreeMap<String, Shown>> {
     (!is_starting && are_there).then_some(all)
 }
 
+/// `None` if the API server does not answer, or does not have the Node.
 fn conditions(cluster: &Cluster) -> Option<BTreeMap<String, Shown>> {
-    let node = cluster.api().node(NODE)?;
+    cluster.api().node(NODE).map(|node| ours(&node))
+}
+
+/// All but the kubelet's; of a Node without any, none.
+fn ours(node: &Value) -> BTreeMap<String, Shown> {
     let text = |condition: &Value, key: &str| condition[key].as_str().unwrap_or_default().to_owned();
-    let ours = node["status"]["conditions"]
-        .as_array()?
-        .iter()
-        .filter(|condition| !KUBELETS.contains(&condition["type"].as_str().unwrap_or_default()));
+    let all = node["status"]["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let ours = all.iter().filter(|condition| !KUBELETS.contains(&condition["type"].as_str().unwrap_or_default()));
     let shown = |condition: &Value| (text(condition, "status"), text(condition, "lastTransitionTime"));
-    Some(ours.map(|condition| (text(condition, "type"), shown(condition))).collect())
+    ours.map(|condition| (text(condition, "type"), shown(condition))).collect()
+}
+
+fn what_is_gone_is_seen_also_if_all_are() {
+    let shown = |name: &str, status: &str| json!({"type": name, "status": status, "lastTransitionTime": "2026-01-01"});
+    let node = |conditions: Value| json!({"status": {"conditions": conditions}});
+    let (disk, gpu, ready) = (shown("DiskUnhealthy", "False"), shown("GpuUnhealthy", "False"), shown("Ready", "True"));
+    let before = ours(&node(json!([disk, gpu, ready])));
+    assert_eq!(before.keys().collect::<Vec<_>>(), ["DiskUnhealthy", "GpuUnhealthy"]);
+    let unknown = shown("GpuUnhealthy", "Unknown");
+    let other = ("Unknown".to_owned(), "2026-01-01".to_owned());
+    let gone = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), 1)).collect::<BTreeMap<_, _>>();
+    for (now, missing, others) in [
+        (node(json!([disk, gpu, ready])), gone(&[]), BTreeMap::new()),
+        (node(json!([disk, ready])), gone(&["GpuUnhealthy"]), BTreeMap::new()),
+        (node(json!([ready])), gone(&["DiskUnhealthy", "GpuUnhealthy"]), BTreeMap::new()),
+        (node(json!([])), gone(&["DiskUnhealthy", "GpuUnhealthy"]), BTreeMap::new()),
+        (json!({"status": {}}), gone(&["DiskUnhealthy", "GpuUnhealthy"]), BTreeMap::new()),
+        (node(json!([disk, unknown])), gone(&[]), BTreeMap::from([("GpuUnhealthy".to_owned(), other)])),
+    ] {
+        let mut seen = Seen::default();
+        seen.look(&before, &ours(&now));
+        assert_eq!((seen.looks, seen.missing, seen.others), (1, missing, others), "{now}");
+    }
 }

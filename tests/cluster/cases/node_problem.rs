@@ -40,6 +40,7 @@ fn is_reported_as_by_node_problem_detector() {
         (condition["status"] == "True" && condition["reason"] == "DockerHung").then_some(())
     });
     until_within(SOON, "an Event DockerHung", || (cluster.api().happened(NODE, "DockerHung") > 0).then_some(()));
+    assert_eq!(counted(worker, "DockerHung"), "1", "problem_counter, as upstream asks it");
     // The agent may have read of the one at the boot.
     let before = cluster.api().happened(NODE, "KubeletStart");
     worker.inside().sh("systemctl restart kubelet");
@@ -47,6 +48,14 @@ fn is_reported_as_by_node_problem_detector() {
         (cluster.api().happened(NODE, "KubeletStart") > before).then_some(())
     });
     assert_eq!(runs_since(worker), started, "the agent has run all the time");
+    assert_eq!((cluster.api().happened(NODE, "DockerHung"), counted(worker, "DockerHung")), (1, "1".to_owned()));
+}
+
+/// What the agent shows Prometheus of a reason.
+fn counted(worker: &Worker, reason: &str) -> String {
+    let metrics = worker.inside().sh("curl --silent --fail http://127.0.0.1:20259/metrics");
+    let series = format!("problem_counter{{reason=\"{reason}\"}} ");
+    metrics.lines().find_map(|line| line.strip_prefix(&series)).unwrap_or_default().to_owned()
 }
 
 /// When its process was started, and how often systemd has.

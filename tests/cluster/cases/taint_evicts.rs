@@ -12,8 +12,8 @@ use nodewell_tests::{
 use serde_json::Value;
 
 const SOON: Duration = Duration::from_secs(60);
-/// `finite` stays for so long after the taint.
-const FINITE: Duration = Duration::from_secs(20);
+/// These stay for so long after the taint, as their tolerations have it.
+const FINITE: [(&str, Duration); 2] = [("finite", Duration::from_secs(20)), ("longer", Duration::from_secs(35))];
 /// Its last moment is in whole seconds, and may be given again once it has ended.
 const ROUNDED: Duration = Duration::from_secs(2);
 /// `patient` would.
@@ -33,7 +33,7 @@ spec:
   steps: [{ taint: { key: example.com/failing, value: 'yes', effect: NoExecute } }]
 ";
 /// Each on the node that it names; a finalizer lets those be looked at that are deleted.
-const PODS: [(&str, &str, &str, &str); 5] = [
+const PODS: [(&str, &str, &str, &str); 6] = [
     ("plain", NODE, "[example.com/looked-at]", "[]"),
     ("tolerant", NODE, "[]", "[{ key: example.com/failing, operator: Exists, effect: NoExecute }]"),
     (
@@ -41,6 +41,12 @@ const PODS: [(&str, &str, &str, &str); 5] = [
         NODE,
         "[example.com/looked-at]",
         "[{ key: example.com/failing, operator: Exists, effect: NoExecute, tolerationSeconds: 20 }]",
+    ),
+    (
+        "longer",
+        NODE,
+        "[example.com/looked-at]",
+        "[{ key: example.com/failing, operator: Exists, effect: NoExecute, tolerationSeconds: 35 }]",
     ),
     (
         "patient",
@@ -98,11 +104,16 @@ fn whom_it_should_and_its_end_cancels_the_rest() {
     });
     let plain = until_within(SOON, "plain is deleted", || pod(&cluster, "plain").filter(is_deleted));
     assert_eq!(disruption(&plain), Some("DeletionByTaintManager".into()), "{plain}");
-    let finite = until_within(SOON, "finite is deleted", || pod(&cluster, "finite").filter(is_deleted));
-    let stayed = last_moment(&finite).duration_since(untainted_at);
-    assert!(stayed >= (FINITE - ROUNDED).try_into().unwrap(), "finite was deleted within {stayed:#}");
-    assert!(last_moment(&plain) < last_moment(&finite), "{plain} {finite}");
-    for name in ["plain", "finite"] {
+    let mut before = plain;
+    for (name, tolerated) in FINITE {
+        let deleted = until_within(SOON, &format!("{name} is deleted"), || pod(&cluster, name).filter(is_deleted));
+        let stayed = last_moment(&deleted).duration_since(untainted_at);
+        assert!(stayed >= (tolerated - ROUNDED).try_into().unwrap(), "{name} was deleted within {stayed:#}");
+        assert_eq!(disruption(&deleted), Some("DeletionByTaintManager".into()), "{deleted}");
+        assert!(last_moment(&before) < last_moment(&deleted), "{before} {deleted}");
+        before = deleted;
+    }
+    for name in ["plain", "finite", "longer"] {
         let patch = r#"{"metadata":{"finalizers":null}}"#;
         cluster.must_kubectl(&["patch", "pod", name, "--type=merge", "--patch", patch]);
     }

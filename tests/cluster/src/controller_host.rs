@@ -14,7 +14,12 @@ const UNIT: &str = "nodewell-controller.service";
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// As the package's roles name them.
 const USER: &str = "nodewell:controller";
+const APPROVER: &str = "nodewell:approver";
 const GROUP: &str = "nodewell:controllers";
+/// What docs/agent-liveness.md has written by `systemctl edit` and into the configuration.
+const APPROVER_UNIT: &str = "[Service]\nLoadCredential=approver:/etc/nodewell/approver.kubeconfig\n";
+const APPROVER_CONFIG: &str =
+    "[approver]\nenabled = true\nkubeconfig = \"/run/credentials/nodewell-controller.service/approver\"\n";
 
 /// It ends when dropped.
 #[derive(Debug)]
@@ -50,10 +55,7 @@ impl ControllerHost {
     pub(crate) fn install(&self, control_plane: &ControlPlane, package: Package) {
         let machine = self.inside();
         machine.install(package);
-        let kubeconfig = control_plane.kubeconfig(USER, GROUP).to_string();
-        machine.write("/etc/nodewell/controller.kubeconfig", kubeconfig);
-        let secret = machine.path("/etc/nodewell/controller.kubeconfig");
-        std::fs::set_permissions(secret, std::fs::Permissions::from_mode(0o600)).unwrap();
+        self.write_kubeconfig(control_plane, USER, "/etc/nodewell/controller.kubeconfig");
         let config = format!(
             "dry-run = false\nprobes = [\"{}:6443\"]\n[leader]\nidentity = \"{}\"\n",
             control_plane.address(),
@@ -61,6 +63,31 @@ impl ControllerHost {
         );
         machine.write("/etc/nodewell/nodewell-controller.toml.d/cluster.toml", config);
         machine.sh(&format!("systemctl enable --now {UNIT}"));
+    }
+
+    /// Has it approve agents' requests, by an identity that can do nothing else.
+    pub(crate) fn install_approver(&self, control_plane: &ControlPlane) {
+        let machine = self.inside();
+        self.write_kubeconfig(control_plane, APPROVER, "/etc/nodewell/approver.kubeconfig");
+        machine.write("/etc/systemd/system/nodewell-controller.service.d/approver.conf", APPROVER_UNIT);
+        machine.write("/etc/nodewell/nodewell-controller.toml.d/approver.toml", APPROVER_CONFIG);
+        machine.sh(&format!("systemctl daemon-reload && systemctl restart {UNIT}"));
+        self.wait_until_ready();
+    }
+
+    fn write_kubeconfig(&self, control_plane: &ControlPlane, user: &str, file: &str) {
+        let machine = self.inside();
+        machine.write(file, control_plane.kubeconfig(user, GROUP).to_string());
+        std::fs::set_permissions(machine.path(file), std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+
+    /// What the controller shows Prometheus.
+    ///
+    /// # Panics
+    /// If it does not answer.
+    #[must_use]
+    pub fn metrics(&self) -> String {
+        self.inside().sh("curl --silent --fail http://127.0.0.1:20258/metrics")
     }
 
     /// Waits until the controller answers that it is ready.

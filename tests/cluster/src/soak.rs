@@ -57,6 +57,17 @@ pub struct Order {
     pub faults: Option<usize>,
 }
 
+impl Order {
+    /// So many faults are a proof, unless fewer are asked for.
+    pub const PROOF: usize = 100;
+
+    /// How many have to be planted.
+    #[must_use]
+    pub fn at_least(&self) -> usize {
+        self.faults.map_or(Self::PROOF, |most| most.min(Self::PROOF))
+    }
+}
+
 /// Brings a cluster up and soaks it until the time is over, or `stop` is set.
 ///
 /// # Panics
@@ -177,6 +188,7 @@ impl<'a> Soak<'a> {
             seed: self.order.seed,
             begun: self.begun.0,
             lasted,
+            at_least: self.order.at_least(),
             outcomes: self.outcomes,
             findings: self.watch.as_ref().map(Watch::findings).unwrap_or_default(),
             powers_off,

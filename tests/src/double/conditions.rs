@@ -97,6 +97,12 @@ impl Conditions {
         self.items.iter().any(|item| name(item) == condition)
     }
 
+    /// Types with another status than in `before`, and which.
+    pub(crate) fn turned_since(&self, before: &Self) -> impl Iterator<Item = (&str, &str)> {
+        let turned = move |item: &&Fields| before.value(name(item), "status") != item.get("status");
+        self.items.iter().filter(turned).map(|item| (name(item), status(item)))
+    }
+
     /// Server-side apply: these conditions are all that `manager` wants to set.
     pub(crate) fn apply(&mut self, manager: &str, wanted: &[Fields], force: bool) -> Result<(), Vec<FieldConflict>> {
         let me = Owner::apply(manager);
@@ -222,4 +228,8 @@ fn keys(condition: &Fields) -> impl Iterator<Item = Key> {
 
 fn name(condition: &Fields) -> &str {
     condition.get("type").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn status(condition: &Fields) -> &str {
+    condition.get("status").and_then(Value::as_str).unwrap_or_default()
 }

@@ -120,7 +120,7 @@ fn patch_status(store: &mut Store, asked: &Asked, name: &str) -> Result<Reply, R
     }
     let reply = Reply::ok(shown(asked, new.view()));
     if asked.query.get("dryRun").is_none_or(|how| how != "All") {
-        store.nodes.insert(name.to_owned(), new);
+        store.put_node(name, new);
     }
     Ok(reply)
 }
@@ -169,6 +169,7 @@ fn events(store: &mut Store, asked: &Asked, namespace: &str) -> Result<Reply, Re
     event["metadata"] = store.metadata(&name);
     event["metadata"]["namespace"] = namespace.into();
     store.events.insert(key, event.clone());
+    store.arrivals.note_event(&name);
     Ok(Reply::new(StatusCode::CREATED, shown(asked, event)))
 }
 

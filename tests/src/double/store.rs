@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{Timestamp, Unit};
 use serde_json::{Value, json};
 
-use super::conditions::Conditions;
+use super::{arrivals::Arrivals, conditions::Conditions};
 
 /// Everything.
 #[derive(Debug, Default, Clone)]
@@ -19,6 +19,7 @@ pub(crate) struct Store {
     pub(crate) namespaces: BTreeSet<String>,
     /// An admission policy refuses Nodes with this condition.
     pub(crate) refused_condition: Option<String>,
+    pub(crate) arrivals: Arrivals,
     versions: u64,
 }
 
@@ -41,6 +42,15 @@ impl Store {
     pub(crate) fn next_version(&mut self) -> u64 {
         self.versions += 1;
         self.versions
+    }
+
+    /// Stores a Node in the place of the one that was there, and when which of its conditions turned.
+    pub(crate) fn put_node(&mut self, name: &str, node: Node) {
+        let before = self.nodes.get(name).map(|node| node.conditions.clone()).unwrap_or_default();
+        for (condition, status) in node.conditions.turned_since(&before) {
+            self.arrivals.note_turn(name, condition, status);
+        }
+        self.nodes.insert(name.to_owned(), node);
     }
 
     pub(crate) fn create_node(&mut self, name: &str) -> Value {

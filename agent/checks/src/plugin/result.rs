@@ -151,12 +151,13 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_cut_between_characters_and_shows_no_control_character() {
+    fn a_message_is_cut_between_characters_and_shows_no_hidden_character() {
         let long = "ä".repeat(60);
         assert_eq!(result(Protocol::Npd, 0, &long).1, "ä".repeat(40));
         assert_eq!(result(Protocol::Npd, 0, &format!("x{long}")).1.len(), 79);
-        let result = judge(Protocol::Npd, &RunEnd::Exited(1), b" \x1b[31mred\0 \xff\xfe end\n\n", 80);
-        assert!(!result.message.chars().any(char::is_control), "{result:?}");
+        let result = judge(Protocol::Npd, &RunEnd::Exited(1), b" \x1b[31mred\0 \xff\xfe \xe2\x80\xae end\n\n", 80);
+        assert_eq!(text::message(result.message.as_bytes()), result.message, "nothing more is to be replaced");
+        assert!(!result.message.contains(['\u{1b}', '\0', '\u{202e}']), "{result:?}");
         assert!(result.message.ends_with("end"), "{result:?}");
     }
 

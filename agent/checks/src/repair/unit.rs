@@ -65,7 +65,7 @@ pub(super) fn read(table: TableAt<'_>, report: &mut Report<'_>) -> Option<UnitRe
     let usual = UnitRepair::of(name.map_or("", |word| word.text), condition.unwrap_or(Name::fixed("Missing")));
     let window = section.has("window").then(|| WINDOWS.read(section, "window", report)).flatten();
     let read = UnitRepair {
-        reasons: section.strings("reasons", report).into_iter().filter_map(|word| named(word, report)).collect(),
+        reasons: section.list("reasons", report).into_iter().filter_map(|word| named(word, report)).collect(),
         sources: sources(section, report).unwrap_or(usual.sources.clone()),
         way: way(section, report).unwrap_or(usual.way),
         dump: section.string("dump", report).and_then(|word| signal(word, report)),
@@ -98,7 +98,7 @@ fn named(name: StringAt<'_>, report: &mut Report<'_>) -> Option<Name> {
 }
 
 fn sources(section: Section<'_>, report: &mut Report<'_>) -> Option<Vec<String>> {
-    section.has("sources").then(|| section.strings("sources", report).iter().map(|word| word.text.to_owned()).collect())
+    section.has("sources").then(|| section.list("sources", report).iter().map(|word| word.text.to_owned()).collect())
 }
 
 /// `"restart"`, or a signal for its main process.

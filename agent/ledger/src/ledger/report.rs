@@ -40,7 +40,8 @@ struct ReportHeader<'a> {
 
 impl ReportHeader<'_> {
     fn namer(&self) -> Namer<'_> {
-        if self.sender.may_use_reserve { Namer::Ours } else { Namer::Granted(&self.sender.principal) }
+        let Sender { principal, may_use_reserve, .. } = self.sender;
+        if *may_use_reserve { Namer::Trusted(principal) } else { Namer::Granted(principal) }
     }
 
     fn claimant(&self) -> Claimant {

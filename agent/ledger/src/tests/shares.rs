@@ -1,6 +1,7 @@
 //! What one user or unit may take of the node's limits, and what is left for others.
 
 mod counting;
+mod shipped;
 
 use nodewell_model::{Condition, Event, Status};
 
@@ -200,7 +201,7 @@ fn reasons_of_peers_leave_room_for_counters_of_rules() {
     }
     assert_eq!(counters(&ledger), "Ext4Error 1, Junk0 2, Junk1 1, OOMKilling 1, Others 18");
     report(&mut ledger, "root", 30..33);
-    assert_eq!(counters(&ledger), "Ext4Error 1, Junk0 2, Junk1 1, Junk30 1, OOMKilling 1, Others 20");
+    assert_eq!(counters(&ledger), "Ext4Error 1, Junk0 2, Junk1 1, Junk30 1, Junk31 1, OOMKilling 1, Others 19");
 }
 
 /// Whatever makes the event: a report of it, the start of a problem, or each way of its end.

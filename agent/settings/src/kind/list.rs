@@ -1,4 +1,4 @@
-//! Lists of strings; one string is a list of one, and an empty list removes what another file named.
+//! Lists of strings. An empty list removes what another file named.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ pub fn string_list(section: Section<'_>, key: &str, report: &mut Report<'_>) -> 
     if value.get_ref().as_array().is_some_and(|items| items.is_empty()) {
         return Some(Vec::new());
     }
-    Some(section.strings(key, report).into_iter().map(|word| word.text.to_owned()).collect())
+    Some(section.list(key, report).into_iter().map(|word| word.text.to_owned()).collect())
 }
 
 fn shown<'a>(values: impl Iterator<Item = std::borrow::Cow<'a, str>>) -> Option<String> {

@@ -10,13 +10,13 @@ mod pending_recoveries;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use nodewell_checks::probe::{DeviceEvent, Findings, State, Verdict};
+use nodewell_checks::probe::{DeviceEvent, Findings, RecoveryEvidence, State, Verdict};
 use nodewell_model::{Event, Hardware, Name, SubjectKey};
 
 use super::{poll_loop::Unreached, release::Release, state_file::ReportedCondition};
 use crate::check_process::link::Link;
 
-use compose::{SinceByReason, compose, joined, released};
+use compose::{SinceByReason, compose, joined, released, reported_subject};
 use pending_recoveries::PendingRecoveries;
 
 /// Reports all parts of one reporter.
@@ -73,7 +73,8 @@ impl<'a, K: Copy + Ord> ConditionReporter<'a, K> {
         self.conditions(part, verdicts, unreached);
         self.happened(events).await;
         self.hardware(part, hardware);
-        self.pending_recoveries.end(self.link, recoveries).await;
+        let as_reported = |one: RecoveryEvidence| RecoveryEvidence { subject: reported_subject(&one.subject), ..one };
+        self.pending_recoveries.end(self.link, recoveries.into_iter().map(as_reported).collect()).await;
     }
 
     /// The devices are released, and no worker reads them: all their conditions become Unknown.
@@ -139,6 +140,7 @@ impl<'a, K: Copy + Ord> ConditionReporter<'a, K> {
         let is_double = events.iter().any(is_logged) && self.link.reads_kernel_log().await;
         for event in events.into_iter().filter(|event| !(is_double && is_logged(event))) {
             let DeviceEvent { reason, severity, subject, message, time, is_in_kernel_log: _ } = event;
+            let subject = subject.as_deref().map(reported_subject);
             self.link.send_event(Event { severity, timestamp: time, reason, message, subject });
         }
     }

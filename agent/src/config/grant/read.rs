@@ -137,7 +137,7 @@ fn types(section: Section<'_>, key: &str, report: &mut Report<'_>) -> Types {
 }
 
 fn names(section: Section<'_>, key: &str, report: &mut Report<'_>) -> Vec<Name> {
-    let names = section.strings(key, report);
+    let names = section.list(key, report);
     let checked = names.into_iter().filter_map(|word| match Name::new(word.text) {
         Ok(name) => Some(name),
         Err(error) => {

@@ -260,6 +260,6 @@ mod tests {
 
     fn is_line(message: &Value, limit_bytes: usize) {
         let message = message.as_str().unwrap();
-        assert!(message.len() <= limit_bytes && !message.contains(char::is_control), "{message:?}");
+        assert!(message.len() <= limit_bytes && !message.contains(nodewell_printable::is_hidden), "{message:?}");
     }
 }

@@ -49,8 +49,14 @@ fn peers_without_number_do_not_flood_the_journal() {
 #[test]
 fn what_a_peer_calls_itself_is_bounded_and_one_line() {
     let mut account = Account::default();
-    account.add(Peer::user(1000).identity(), &"a\n\u{1b}".repeat(1000), &"ü".repeat(1000), at(0));
+    account.add(
+        Peer::user(1000).identity(),
+        &"a\n\u{1b}\u{202e}\u{200b}\u{2028}".repeat(1000),
+        &"ü".repeat(1000),
+        at(0),
+    );
     let view = &account.views()[0];
-    assert!(view.source.len() <= WORD_LIMIT_BYTES && !view.source.contains(char::is_control));
+    assert!(view.source.len() <= WORD_LIMIT_BYTES && !view.source.contains(is_hidden), "{:?}", view.source);
+    assert!(view.source.starts_with("a     a"), "{:?}", view.source);
     assert!(view.why.len() <= WHY_LIMIT_BYTES);
 }

@@ -1,5 +1,7 @@
 //! `key=value` lines, as all values of the proposal's ConfigMaps are.
 
+use nodewell_printable::is_hidden;
+
 use super::SourcedValue;
 
 /// A key is longer than anything an agent knows.
@@ -34,8 +36,11 @@ fn pair(line: &str) -> Result<(&str, &str), String> {
     if key.is_empty() || key.len() > KEY_BYTES || !key.bytes().all(allowed) {
         return Err("what stands before = is no name; write key=value".to_owned());
     }
-    if value.chars().any(char::is_control) {
-        return Err(format!("a control character in the value of {key}; an agent would read another option there"));
+    if value.contains(is_hidden) {
+        let what = "a control character, or one that is not seen";
+        return Err(format!(
+            "{what}, in the value of {key}; an agent would read another option there, or a person another value"
+        ));
     }
     Ok((key, value))
 }

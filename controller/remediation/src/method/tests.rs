@@ -188,6 +188,8 @@ fn options_are_held_to_the_agents_metadata() {
         ("must_sucess=no", "every method must succeed"),
         ("script_path=/x.sh", "script_path is not run"),
         ("username=a\u{7}b", "a control character"),
+        ("username=a\u{202e}b", "or one that is not seen, in the value of username"),
+        ("username=ad\u{200b}min", "or one that is not seen, in the value of username"),
     ] {
         let error = wrong_with(lines);
         assert!(error.contains(expected), "{lines}: {expected} is not in: {error}");

@@ -1,6 +1,8 @@
 //! What an option's value may look like. The agents put values together to command lines (`ssh USER@IP -p PORT`, split at spaces) and
 //! URLs (`https://IP:PORT` + path) without a look at them: a value that would become more than one part is refused.
 
+use nodewell_printable::is_hidden;
+
 use super::forbidden;
 
 /// Options that agents only send as data, and whose values have spaces in them.
@@ -33,7 +35,8 @@ const HOST_OPTIONS: [&str; 2] = ["ip", "proxyhost"];
 const PORT_OPTIONS: [&str; 2] = ["ipport", "proxyport"];
 /// Hidden pages of `fence_eps`, without their first `/`.
 const PAGE: &str = "page";
-const SPACE: &str = "has a space or a control character in it; an agent would read another option there";
+const SPACE: &str =
+    "has a space, a control character or one that is not seen in it; an agent would read another option there";
 const KEY: &str =
     "is no key as a device reports it: up to 16 of 0-9 and a-f, not in capitals, without 0x and leading zeros";
 const DASH: &str = "begins with -; a program would read it as an option";
@@ -62,7 +65,7 @@ fn text(agent: &str, option: &str, value: &str) -> Option<&'static str> {
     // Agents that take several have each on its own, and its spaces trimmed: 1, 2.
     let parts = value.split(if option == "plug" && !is_free { &[',', ';'][..] } else { &[] });
     parts.map(str::trim).find_map(|part| {
-        let is_bad = |letter: char| letter.is_control() || letter.is_whitespace() && !(is_free && letter == ' ');
+        let is_bad = |letter: char| is_hidden(letter) || letter.is_whitespace() && !(is_free && letter == ' ');
         if part.contains(is_bad) { Some(SPACE) } else { part.starts_with('-').then_some(DASH) }
     })
 }
@@ -124,6 +127,8 @@ mod tests {
             ("username", "DOMAIN\\fence@vsphere.local", "-oProxyCommand=x"),
             ("username", "a=b", "a b"),
             ("username", "ä", "a\u{2028}b"),
+            ("username", "admin", "ad\u{200b}min"),
+            ("plug", "1", "1\u{202e}2"),
             ("plug", "1, 2", "1, -2"),
             ("plug", "/dc/vm/x", "1 -o x"),
             ("command_prompt", "[a b]", "a\tb"),

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use nodewell_cluster::{
     shop::{last_line, uptime},
     soak::{
+        Order,
         act::Verdict,
         fault::Fault,
         memory::{Footprint, Memory},
@@ -23,6 +24,9 @@ pub(super) fn list(suite: &mut Suite) {
         .case("percentiles_are_times_that_were_measured", percentiles_are_times_that_were_measured)
         .case("a_run_is_clean_if_nothing_is_missed_or_wrong", a_run_is_clean_if_nothing_is_missed_or_wrong)
         .case("the_report_has_what_was_found_and_what_was_not", the_report_has_what_was_found_and_what_was_not)
+        .case("what_is_no_proof_says_why", what_is_no_proof_says_why)
+        .case("fewer_faults_are_enough_where_fewer_are_asked_for", fewer_faults_are_enough_where_fewer_are_asked_for)
+        .case("memory_at_the_end_is_what_it_was_within_a_margin", memory_at_the_end_is_what_it_was_within_a_margin)
         .case("memory_is_summed_up_over_processes", memory_is_summed_up_over_processes)
         .case("half_a_line_is_none", half_a_line_is_none)
         .case("a_wait_ends_with_what_comes_its_limit_or_the_soak", a_wait_ends_with_what_comes_its_limit_or_the_soak)
@@ -53,10 +57,12 @@ fn finding(verdict: Verdict) -> Finding {
     Finding { at: Timestamp::UNIX_EPOCH, node, what, verdict, planted }
 }
 
+/// Half of it is anonymous.
+fn memory(kib: u64) -> BTreeMap<String, Memory> {
+    BTreeMap::from([("w1".to_owned(), Memory { resident_kib: kib, anonymous_kib: kib / 2, peak_kib: kib })])
+}
+
 fn run() -> Run {
-    let memory = |kib: u64| {
-        BTreeMap::from([("w1".to_owned(), Memory { resident_kib: kib, anonymous_kib: kib / 2, peak_kib: kib })])
-    };
     let outcomes = vec![
         outcome(Fault::PlugPulled, [Some(16), Some(20), Some(90)]),
         outcome(Fault::PlugPulled, [Some(18), Some(24), Some(100)]),
@@ -68,6 +74,7 @@ fn run() -> Run {
         seed: 42,
         begun: Timestamp::UNIX_EPOCH,
         lasted: seconds(600),
+        at_least: outcomes.len(),
         outcomes,
         findings: Vec::new(),
         powers_off: 2,
@@ -83,21 +90,71 @@ fn run() -> Run {
 
 fn a_run_is_clean_if_nothing_is_missed_or_wrong() {
     type Change = fn(&mut Run);
-    let cases: [(&str, Change, bool); 8] = [
+    let cases: [(&str, Change, bool); 11] = [
         ("as it is", |_| (), true),
         ("missed", |run| run.outcomes[0].missed = Some("not within 60 s".to_owned()), false),
         ("second writer", |run| run.outcomes[0].breaches.push("two writers".to_owned()), false),
         ("wrong act", |run| run.findings.push(finding(Verdict::Wrong)), false),
         ("false report", |run| run.findings.push(finding(Verdict::False)), false),
         ("of the outer machine", |run| run.findings.push(finding(Verdict::Outer)), true),
-        ("nothing planted", |run| run.outcomes.clear(), false),
-        ("ended early", |run| run.ended = Some("by a signal".to_owned()), true),
+        ("nothing planted", |run| (run.at_least, run.outcomes) = (0, Vec::new()), false),
+        ("one too few", |run| run.at_least += 1, false),
+        ("ended early", |run| run.ended = Some("by a signal".to_owned()), false),
+        ("memory not seen at the end", |run| run.memory.end.clear(), false),
+        ("memory not seen at all", |run| run.memory = Footprint::default(), false),
     ];
     for (case, change, is_clean) in cases {
         let mut run = run();
         change(&mut run);
         assert_eq!(run.is_clean(), is_clean, "{case}");
         assert_eq!(report::json(&run)["clean"], is_clean, "{case}");
+    }
+}
+
+/// Whatever it is, the last line of the report and the JSON have it.
+fn what_is_no_proof_says_why() {
+    let mut run = run();
+    assert!(report::text(&run).ends_with("\nPASSED\n"), "{}", report::text(&run));
+    assert_eq!(report::json(&run)["failures"], serde_json::json!([]));
+    run.at_least = 100;
+    run.outcomes[0].missed = Some("not within 60 s".to_owned());
+    run.findings = [Verdict::Wrong, Verdict::False, Verdict::False].map(finding).to_vec();
+    run.memory.end = memory(40960);
+    let expected = [
+        "faults missed: 1",
+        "acts without a cause: 1",
+        "false reports: 2",
+        "faults planted: 4, of 100 that are needed; give it more --minutes, or ask for fewer by --faults",
+        "w1 has 20.0 MiB of anonymous memory at the end, 10.0 at the start; 2.0 more are no leak",
+    ];
+    assert_eq!(run.failures(), expected);
+    assert_eq!(report::json(&run)["failures"], serde_json::json!(expected));
+    let last = format!("\nFAILED: {}\n", expected.join("; "));
+    assert!(report::text(&run).ends_with(&last), "{}", report::text(&run));
+    // How much memory there was in the middle of it shows nothing.
+    run.ended = Some("by a signal".to_owned());
+    let early = "it ended early: by a signal";
+    assert_eq!(run.failures(), [expected[0], expected[1], expected[2], early, expected[3]]);
+}
+
+fn fewer_faults_are_enough_where_fewer_are_asked_for() {
+    for (faults, at_least) in [(None, 100), (Some(5), 5), (Some(100), 100), (Some(300), 100)] {
+        assert_eq!(Order { seed: 1, lasts: seconds(1), faults }.at_least(), at_least, "{faults:?}");
+    }
+}
+
+/// Of 10 MiB 2 MiB more, of 100 a tenth.
+fn memory_at_the_end_is_what_it_was_within_a_margin() {
+    for (from, to, is_as_before) in [
+        (10240, 10240, true),
+        (10240, 1024, true),
+        (10240, 12288, true),
+        (10240, 12289, false),
+        (102_400, 112_640, true),
+        (102_400, 112_641, false),
+    ] {
+        let footprint = Footprint { start: memory(2 * from), end: memory(2 * to), ..Footprint::default() };
+        assert_eq!(footprint.grown().is_empty(), is_as_before, "{from} to {to}: {:?}", footprint.grown());
     }
 }
 
@@ -111,7 +168,7 @@ fn the_report_has_what_was_found_and_what_was_not() {
     assert_eq!(words("agent killed"), "agent killed 1 1 0 2.0 / 2.0 - 10.0 / 10.0");
     assert_eq!(words("w1 "), "w1 20.0 22.0 30.0 10.0 11.0");
     assert!(!text.contains("API server away  "), "it was not planted: {text}");
-    assert!(line("seed 42").contains("4 faults in 10 min, 0 missed; 2 nodes fenced, 2 powers off"), "{text}");
+    assert!(line("seed 42").contains("4 faults in 10 min, 4 found, 0 missed; 2 nodes fenced, 2 powers off"), "{text}");
 
     run.outcomes[1].missed = Some("not within 180 s".to_owned());
     run.outcomes[1].breaches.push("two writers".to_owned());
@@ -119,7 +176,8 @@ fn the_report_has_what_was_found_and_what_was_not() {
     run.ended = Some("by a signal".to_owned());
     let text = report::text(&run);
     for expected in [
-        "4 faults in 10 min, 1 missed; 2 nodes fenced, 2 powers off ordered; 1 wrong acts, 2 false reports, 1 releases",
+        "4 faults in 10 min, 4 found, 1 missed; 2 nodes fenced, 2 powers off ordered; 1 wrong acts, 2 false reports, 1",
+        "; found after 3.0 / 18.0 s, over after 50.0 / 100.0 s; ",
         "; ended early: by a signal",
         "WRONG ACT: 1970-01-01T00:00:00Z w3: cordoned; planted was: plug pulled on w2",
         "FALSE REPORT: ",

@@ -34,12 +34,12 @@ use super::Failure;
 #[derive(Debug, Clone, Copy, Args)]
 pub(super) struct Soak {
     /// No fault is planted after so many minutes
-    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=24 * 60))]
+    #[arg(long, default_value_t = 180, value_parser = clap::value_parser!(u64).range(1..=24 * 60))]
     minutes: u64,
     /// What decides on the faults, so that they can be planted again; at random, and printed
     #[arg(long)]
     seed: Option<u64>,
-    /// So many faults at most
+    /// So many faults at most; without it, fewer than 100 are no proof, and it fails
     #[arg(long)]
     faults: Option<usize>,
     /// One JSON object instead of the table
@@ -104,7 +104,9 @@ impl Soak {
         } else {
             println!("{}", report::text(&run));
         }
-        if run.is_clean() { Ok(()) } else { Err(Failure::Found) }
+        let failures = run.failures();
+        failures.iter().for_each(|failure| eprintln!("soak: {failure}"));
+        if failures.is_empty() { Ok(()) } else { Err(Failure::Found) }
     }
 }
 

@@ -31,6 +31,15 @@ impl Cluster {
         step("nodewell on workers and control-plane hosts", || self.install_everywhere());
     }
 
+    /// Has the controllers approve what agents ask for by `nodewell enroll`, as docs/agent-liveness.md sets it up.
+    ///
+    /// # Panics
+    /// If a step fails.
+    pub fn install_approver(&self) {
+        self.apply_shipped("rbac/approver/nodewell-approver.yaml");
+        self.controllers.iter().for_each(|host| host.install_approver(&self.control_plane));
+    }
+
     /// Waits until the leader, where there is one, has proven that each worker could be turned off.
     ///
     /// # Panics
@@ -54,14 +63,16 @@ impl Cluster {
     }
 
     fn apply(&self) {
-        let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
-        for manifest in MANIFESTS {
-            self.must_kubectl(&["apply", "--filename", &packaging.join(manifest).to_string_lossy()]);
-        }
+        MANIFESTS.into_iter().for_each(|manifest| self.apply_shipped(manifest));
         let fencing = self.workers.iter().map(Worker::fencing);
         let fencing = fencing.chain(self.virtual_worker.iter().map(VirtualWorker::fencing));
         let objects: Vec<String> = fencing.flatten().map(|object| object.to_string()).collect();
         self.apply_text(&objects.join("\n---\n"));
+    }
+
+    fn apply_shipped(&self, manifest: &str) {
+        let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
+        self.must_kubectl(&["apply", "--filename", &packaging.join(manifest).to_string_lossy()]);
     }
 
     fn install_everywhere(&self) {

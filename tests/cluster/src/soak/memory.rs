@@ -49,6 +49,11 @@ pub fn of_machines(cluster: &Cluster) -> BTreeMap<String, Memory> {
     agents.chain(controllers).collect()
 }
 
+/// So much more at the end is no leak: an allocator keeps some of what was freed. The larger of both counts: a tenth of
+/// a controller is less than one list of pods.
+const MARGIN_PERCENT: u64 = 10;
+const MARGIN_KIB: u64 = 2 * 1024;
+
 /// At the start, at the end, and the highest between.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Footprint {
@@ -65,4 +70,36 @@ impl Footprint {
             *highest = memory.peak_kib.max(memory.resident_kib).max(*highest);
         }
     }
+
+    /// Why memory at the end is not what it was at the start, a sentence for each machine. Less is no fault.
+    #[must_use]
+    pub fn grown(&self) -> Vec<String> {
+        if self.start.is_empty() {
+            return vec!["no memory was seen at the start".to_owned()];
+        }
+        let grown = |(machine, start): (&String, &Memory)| {
+            let Some(end) = self.end.get(machine) else {
+                return Some(format!("{machine} had none of its processes at the end"));
+            };
+            let (from, to) = (start.anonymous_kib, end.anonymous_kib);
+            let margin = (from * MARGIN_PERCENT / 100).max(MARGIN_KIB);
+            (to > from + margin).then(|| {
+                format!(
+                    "{machine} has {} MiB of anonymous memory at the end, {} at the start; {} more are no leak",
+                    mib(to),
+                    mib(from),
+                    mib(margin)
+                )
+            })
+        };
+        self.start.iter().filter_map(grown).collect()
+    }
+}
+
+/// For people.
+pub(super) fn mib(kib: u64) -> String {
+    // Exact: no process has as many KiB as f64 has integers.
+    #[allow(clippy::cast_precision_loss)]
+    let mib = kib as f64 / 1024.0;
+    format!("{mib:.1}")
 }

@@ -70,6 +70,8 @@ pub struct Run {
     pub seed: u64,
     pub begun: Timestamp,
     pub lasted: Duration,
+    /// So many faults are a proof.
+    pub at_least: usize,
     pub outcomes: Vec<Outcome>,
     pub findings: Vec<Finding>,
     /// How often a BMC was ordered to turn its machine off.
@@ -101,10 +103,37 @@ impl Run {
         self.outcomes.iter().filter(|outcome| outcome.fault.is_fenced() && outcome.times.acted.is_some()).count()
     }
 
-    /// Every fault was found and over in time, and nothing else was done or reported.
+    pub(super) fn found(&self) -> usize {
+        self.outcomes.iter().filter(|outcome| outcome.times.found.is_some()).count()
+    }
+
+    /// Why it proves nothing, a sentence each: none where enough faults were planted to the end of its time, every one
+    /// was found and over in time, nothing else was done or reported, and memory is what it was.
+    #[must_use]
+    pub fn failures(&self) -> Vec<String> {
+        let counted = [
+            ("faults missed", self.missed()),
+            ("acts without a cause", self.count(Verdict::Wrong)),
+            ("false reports", self.count(Verdict::False)),
+            ("releases without proof or second writers", self.breaches()),
+        ];
+        let counted =
+            counted.into_iter().filter(|(_, count)| *count > 0).map(|(what, count)| format!("{what}: {count}"));
+        let early = self.ended.as_ref().map(|why| format!("it ended early: {why}"));
+        // Of one that ended early memory has not come to rest.
+        let grown = if early.is_none() { self.memory.grown() } else { Vec::new() };
+        counted.chain(early).chain(self.too_few()).chain(grown).collect()
+    }
+
+    fn too_few(&self) -> Option<String> {
+        let (planted, needed) = (self.outcomes.len(), self.at_least.max(1));
+        let what = "give it more --minutes, or ask for fewer by --faults";
+        (planted < needed).then(|| format!("faults planted: {planted}, of {needed} that are needed; {what}"))
+    }
+
+    /// It proves what it is for.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        let nothing_else = self.count(Verdict::Wrong) + self.count(Verdict::False) + self.breaches() == 0;
-        nothing_else && self.missed() == 0 && !self.outcomes.is_empty()
+        self.failures().is_empty()
     }
 }

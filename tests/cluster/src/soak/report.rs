@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{
     act::Verdict,
     fault::Fault,
-    memory::Footprint,
+    memory::{Footprint, mib},
     outcome::{Outcome, Run},
     percentile::percentile,
 };
@@ -37,8 +37,14 @@ pub fn text(run: &Run) -> String {
     text.push('\n');
     text.push_str(&memory(&run.memory));
     text.push_str(&what_was_wrong(run));
-    let _ = write!(text, "\nFor docs/measurements.md:\n\n{}", rows(run));
+    let _ = write!(text, "\nFor docs/measurements.md:\n\n{}\n{}\n", rows(run), verdict(run));
     text
+}
+
+/// What it comes to, in one line.
+fn verdict(run: &Run) -> String {
+    let failures = run.failures();
+    if failures.is_empty() { "PASSED".to_owned() } else { format!("FAILED: {}", failures.join("; ")) }
 }
 
 fn of(run: &Run, fault: Fault) -> Vec<&Outcome> {
@@ -57,11 +63,14 @@ fn spreads(outcomes: &[&Outcome]) -> [String; 3] {
 
 fn sentence(run: &Run) -> String {
     let minutes = run.lasted.as_secs_f64() / 60.0;
+    let [found, _, over] = spreads(&run.outcomes.iter().collect::<Vec<_>>());
     let mut text = format!(
-        "seed {}: {} faults in {minutes:.0} min, {} missed; {} nodes fenced, {} powers off ordered; {} wrong acts, {} false \
-         reports, {} releases without proof or second writers; {} looks at the cluster",
+        "seed {}: {} faults in {minutes:.0} min, {} found, {} missed; {} nodes fenced, {} powers off ordered; {} wrong \
+         acts, {} false reports, {} releases without proof or second writers; found after {found} s, over after {over} \
+         s; {} looks at the cluster",
         run.seed,
         run.outcomes.len(),
+        run.found(),
         run.missed(),
         run.fences(),
         run.powers_off,
@@ -75,13 +84,6 @@ fn sentence(run: &Run) -> String {
     }
     text.push('\n');
     text
-}
-
-fn mib(kib: u64) -> String {
-    // Exact: no process has as many KiB as f64 has integers.
-    #[allow(clippy::cast_precision_loss)]
-    let mib = kib as f64 / 1024.0;
-    format!("{mib:.1}")
 }
 
 fn memory(memory: &Footprint) -> String {
@@ -148,7 +150,7 @@ pub fn rows(run: &Run) -> String {
         run.seed,
         run.begun.strftime("%F"),
         run.outcomes.len(),
-        run.outcomes.iter().filter(|outcome| outcome.times.found.is_some()).count(),
+        run.found(),
         run.missed(),
         run.count(Verdict::Wrong),
         run.count(Verdict::False),
@@ -200,11 +202,12 @@ pub fn json(run: &Run) -> Value {
         "seed": run.seed, "begun": run.begun.to_string(), "seconds": run.lasted.as_secs_f64(),
         "faults": run.outcomes.iter().map(outcome).collect::<Vec<_>>(),
         "findings": run.findings.iter().map(finding).collect::<Vec<_>>(),
-        "missed": run.missed(), "wrong-acts": run.count(Verdict::Wrong), "false-reports": run.count(Verdict::False),
+        "at-least": run.at_least, "found": run.found(), "missed": run.missed(),
+        "wrong-acts": run.count(Verdict::Wrong), "false-reports": run.count(Verdict::False),
         "breaches": run.breaches(), "fences": run.fences(), "powers-off": run.powers_off, "looks": run.looks,
         "memory": {
             "start": memory(&run.memory.start), "end": memory(&run.memory.end), "highest-kib": run.memory.highest_kib,
         },
-        "ended": run.ended, "clean": run.is_clean(),
+        "ended": run.ended, "failures": run.failures(), "clean": run.is_clean(),
     })
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use nodewell_checks::probe::{Fault, State, Verdict};
 use nodewell_faults::message;
-use nodewell_model::{Condition, ConditionStatus, Name, SubjectKey};
+use nodewell_model::{Condition, ConditionStatus, Name, SubjectKey, text};
 
 use crate::check_process::runner::release::Release;
 
@@ -17,11 +17,16 @@ pub(super) type SinceByReason = BTreeMap<Name, Timestamp>;
 const WELL: &str = "DeviceIsWell";
 const RELEASED: &str = "DevicesReleased";
 
+/// As a report may have it: a mount point may have any character but a null, and 4095 bytes.
+pub(super) fn reported_subject(raw: &str) -> String {
+    text::subject(raw.as_bytes())
+}
+
 /// One state for each subject: should two verdicts concern one, a fault is never lost.
 pub(super) fn joined(verdicts: Vec<Verdict>) -> BTreeMap<SubjectKey, State> {
     let mut states: BTreeMap<SubjectKey, State> = BTreeMap::new();
     for Verdict { condition, subject, state } in verdicts {
-        let key = SubjectKey::of(condition, subject);
+        let key = SubjectKey::of(condition, reported_subject(&subject));
         let joined = match states.remove(&key) {
             Some(before) => worse(before, state),
             None => state,
@@ -95,7 +100,7 @@ fn faulty(key: &SubjectKey, fault: Fault) -> Condition {
 
 #[cfg(test)]
 mod tests {
-    use nodewell_model::Severity;
+    use nodewell_model::{Severity, Status};
 
     use super::*;
 
@@ -138,6 +143,23 @@ mod tests {
         assert!(is_healthy(&since));
         let (again, _) = compose(&key(), healthy(), &since);
         assert_eq!(again[0].transition, third[0].transition);
+    }
+
+    /// Or the agent would refuse all that is reported with it.
+    #[test]
+    fn a_subject_is_as_a_report_may_have_it() {
+        for raw in ["/mnt/a\nb", "/mnt/a\u{202e}b", "/mnt/a\u{200b}b", &format!("/mnt/{}", "ä".repeat(300))] {
+            let verdicts = vec![Verdict::new(SubjectKey::of(Name::fixed("FilesystemFull"), raw.to_owned()), healthy())];
+            let (key, state) = joined(verdicts).pop_first().unwrap();
+            let (conditions, _) = compose(&key, state, &SinceByReason::new());
+            let report = Status { source: "mounts".to_owned(), conditions, ..Status::default() };
+            assert_eq!(report.check(), Ok(()), "{raw:?}");
+            assert_eq!(
+                reported_subject(&key.subject.clone().unwrap()),
+                key.subject.unwrap(),
+                "saved, and loaded again"
+            );
+        }
     }
 
     #[test]

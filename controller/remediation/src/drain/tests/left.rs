@@ -62,3 +62,15 @@ fn a_pod_that_is_refused_for_good_is_not_asked_for_again() {
     assert_eq!(names(&next(&rules(), &pods, &mut state, STARTED, now(4))), [""; 0]);
     assert_eq!(names(&next(&rules(), &pods, &mut state, STARTED, now(5))), ["b"]);
 }
+
+/// Of one that was asked its answer is reported.
+#[test]
+fn a_pod_that_was_never_asked_had_no_time() {
+    let (mut state, pods) = (DrainState::default(), [pod("a"), pod("b")]);
+    state.answered(&at("a"), refused_by_budget("no"), rules().retry, now(0).moment);
+    let mut at_second = |second| next(&rules(), &pods, &mut state, STARTED, now(second)).verdict;
+    assert_eq!(at_second(599), None);
+    let report = at_second(600).unwrap();
+    assert!(!report.done);
+    assert_eq!(report.refused_evictions, ["shop/a: no", "shop/b: there was no time for it within 600 s"]);
+}
