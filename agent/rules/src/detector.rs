@@ -18,7 +18,7 @@ pub(crate) use fields::Known;
 use self::{counting::Counter, ring::Ring, start::Start};
 use crate::{
     Diagnostic,
-    matcher::{Found, Haystack, Matcher, Past, Role, Selected, SlowPattern},
+    matcher::{Found, Haystack, Matcher, Past, Role, Seen, Selected, SlowPattern},
     rule::{Rule, RuleSet},
 };
 
@@ -81,7 +81,7 @@ impl Detector {
     /// Judges `record`; what it proves is appended to `out`.
     pub fn push(&mut self, record: &Record<'_>, out: &mut Vec<Finding>) {
         let ring = std::mem::take(&mut self.ring);
-        self.judge(record, &ring, Known::Everything, out);
+        self.judge(record, &ring, Known::Everything, None, out);
         self.ring = ring;
         self.ring.push(record);
     }
@@ -103,11 +103,22 @@ impl Detector {
         &self.matcher
     }
 
-    /// As [`Self::push`], but the caller knows the records before this one.
-    pub(crate) fn judge(&mut self, record: &Record<'_>, past: &dyn Past, known: Known<'_>, out: &mut Vec<Finding>) {
+    /// As [`Self::push`], but the caller knows the records before this one, and maybe which windows the line has that holds
+    /// the text as it is.
+    pub(crate) fn judge(
+        &mut self,
+        record: &Record<'_>,
+        past: &dyn Past,
+        known: Known<'_>,
+        seen: Option<Seen<'_>>,
+        out: &mut Vec<Finding>,
+    ) {
         let set = Arc::clone(&self.set);
         let mut selected = std::mem::take(&mut self.selected);
-        self.matcher.select(record.text, &mut selected);
+        match seen {
+            Some(seen) => self.matcher.select_seen(seen, &mut selected),
+            None => self.matcher.select(record.text, &mut selected),
+        }
         let haystack = Haystack::new(record.text, past, self.matcher.depth());
         self.claimed.reset(self.slots.len());
         let judged = Judged { set: &set, record, haystack, known };

@@ -9,6 +9,7 @@ mod opening;
 mod pattern;
 mod scan;
 mod selected;
+mod selects;
 
 use literal::{Required, Window};
 
@@ -17,6 +18,7 @@ pub use pattern::Role;
 pub(crate) use pattern::{Found, Pattern};
 pub(crate) use scan::Scan;
 pub(crate) use selected::Selected;
+pub(crate) use selects::{Seen, Selects};
 
 use crate::{
     Diagnostic,
@@ -28,8 +30,7 @@ pub struct Matcher {
     /// In the order of the rules; within a rule matches, reverts, clears.
     patterns: Vec<Pattern>,
     scan: Scan,
-    /// For each window of the scan the patterns that it selects.
-    selects: Vec<Vec<u32>>,
+    selects: Selects,
     /// Patterns without a window: tried on every record.
     lane: Vec<u32>,
     depth: usize,
@@ -87,11 +88,27 @@ impl Matcher {
         &self.patterns[id as usize]
     }
 
+    /// Which patterns the windows of `joined` select, a scan that has those of this matcher, too.
+    pub(crate) fn selects_in(&self, joined: &Scan) -> Selects {
+        self.selects.moved(&self.scan, joined)
+    }
+
     /// Fills `selected` with the patterns that `text` may match.
     pub(crate) fn select(&self, text: &[u8], selected: &mut Selected) {
+        self.begin(selected);
+        self.scan.each(text, 0, |window| selected.add_all(self.selects.of(window)));
+    }
+
+    /// The same for a text that stands in a line as it is, where these windows were seen: whatever window the text holds
+    /// is one of them.
+    pub(crate) fn select_seen(&self, seen: Seen<'_>, selected: &mut Selected) {
+        self.begin(selected);
+        seen.windows.iter().for_each(|window| selected.add_all(seen.selects.of(*window)));
+    }
+
+    fn begin(&self, selected: &mut Selected) {
         selected.reset(self.patterns.len());
-        self.lane.iter().for_each(|id| selected.add(*id));
-        self.scan.each(text, |window| self.selects[window as usize].iter().for_each(|id| selected.add(*id)));
+        selected.add_all(&self.lane);
     }
 }
 
@@ -132,11 +149,12 @@ impl Builder {
     fn finish(self) -> Matcher {
         let depth = self.patterns.iter().map(|pattern| pattern.depth).max().unwrap_or(1);
         let scan = Scan::of(self.known.iter().map(|(window, _)| *window).collect());
-        let mut selects = vec![Vec::new(); scan.windows().len()];
+        let mut lists = vec![Vec::new(); scan.windows().len()];
         for (window, id) in &self.known {
             let at = scan.windows().binary_search(window).expect("the scan is for all of them");
-            selects[at].push(*id);
+            lists[at].push(*id);
         }
+        let selects = Selects::new(lists.iter().map(Vec::as_slice));
         Matcher { patterns: self.patterns, scan, selects, lane: self.lane, depth }
     }
 }

@@ -26,7 +26,7 @@ use serde::Serialize;
 use self::{
     blocks::{Block, Blocks},
     clock::Clock,
-    lane::{Behind, Lane},
+    lane::{Behind, Lane, Lanes},
     raised::Raised,
     saved::{Boots, Reading, Saved},
     unread::UnreadLines,
@@ -154,6 +154,8 @@ struct Run<'a> {
     format: Format,
     lanes: Vec<Lane>,
     scan: Scan,
+    /// The windows in the current line.
+    seen: Vec<u32>,
     /// Some rule has to see every line.
     every_line: bool,
     deepest: usize,
@@ -169,13 +171,14 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(replay: &'a Replay, format: Format, unread: UnreadLines) -> Result<Self, Vec<Diagnostic>> {
-        let lanes = Lane::all(&replay.set, format)?;
+        let Lanes { all: lanes, scan } = Lanes::of(&replay.set, format)?;
         Ok(Self {
             options: &replay.options,
             format,
             every_line: lanes.iter().any(|lane| lane.detector.slow_lane().next().is_some()),
             deepest: lanes.iter().map(|lane| lane.detector.matcher().depth()).max().unwrap_or(1),
-            scan: Scan::joined(lanes.iter().map(|lane| lane.detector.matcher().scan()), format.own_windows()),
+            scan,
+            seen: Vec::new(),
             lanes,
             boots: Boots::default(),
             raised: Raised::default(),
@@ -209,6 +212,8 @@ impl<'a> Run<'a> {
         let mut start = block.fresh.start;
         while start < block.fresh.end {
             let end = block.line_end(start);
+            self.seen.clear();
+            self.scan.each(&block.bytes[start..end], 0, |window| self.seen.push(window));
             self.judge_line(block, start, end, emit);
             start = end + 1;
         }
@@ -222,6 +227,9 @@ impl<'a> Run<'a> {
             let Some(hit) = cursor.next_from(at) else { break };
             let start = block.line_start(at, hit);
             let end = block.line_end(hit);
+            // The pass goes on from the first hit to the end of the line; what is in it is not searched again.
+            self.seen.clear();
+            scan.each(&block.bytes[start..end], hit - start, |window| self.seen.push(window));
             self.judge_line(block, start, end, emit);
             at = end + 1;
         }
@@ -265,7 +273,7 @@ impl<'a> Run<'a> {
         self.end_quiet(at, number, emit);
         let behind = Behind { bytes: before, reading: self.reading(), sequence: saved.sequence };
         for lane in &mut self.lanes {
-            lane.judge(saved, &behind, number, &mut self.findings);
+            lane.judge(saved, &self.seen, &behind, number, &mut self.findings);
         }
         let (is_found, unproven) = (!self.findings.is_empty(), self.options.unproven);
         for finding in self.findings.drain(..).filter(|finding| unproven || is_believable(finding)) {

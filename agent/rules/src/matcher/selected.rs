@@ -17,6 +17,10 @@ impl Selected {
         self.words[id as usize / 64] |= 1 << (id % 64);
     }
 
+    pub(crate) fn add_all(&mut self, ids: &[u32]) {
+        ids.iter().for_each(|id| self.add(*id));
+    }
+
     pub(crate) fn contains(&self, id: u32) -> bool {
         self.words[id as usize / 64] & (1 << (id % 64)) != 0
     }
