@@ -18,7 +18,7 @@ pub(crate) use fields::Known;
 use self::{counting::Counter, ring::Ring, start::Start};
 use crate::{
     Diagnostic,
-    matcher::{Found, Haystack, Matcher, Past, Role, Seen, Selected, SlowPattern},
+    matcher::{Found, Haystack, Matcher, Past, Role, Seen, Selected, SlowPattern, Way},
     rule::{Rule, RuleSet},
 };
 
@@ -33,6 +33,8 @@ pub struct Detector {
     slots: Vec<u32>,
     selected: Selected,
     claimed: Selected,
+    /// Room to match in.
+    ways: Vec<Way>,
     /// `None`: nothing is too old, as in a replay.
     start: Option<Start>,
     /// For decoders.
@@ -55,8 +57,8 @@ impl Detector {
         let matcher = Matcher::new(&set, reader)?;
         let ring = Ring::new(matcher.depth() - 1);
         let slots = slots(&set);
-        let (counters, selected, claimed, host, xids) = Default::default();
-        Ok(Self { set, matcher, ring, counters, slots, selected, claimed, start: None, host, xids })
+        let (counters, selected, claimed, ways, host, xids) = Default::default();
+        Ok(Self { set, matcher, ring, counters, slots, selected, claimed, ways, start: None, host, xids })
     }
 
     /// The agent started at `started`: rules of Node Problem Detector pass over what is older than their `lookback` or
@@ -135,7 +137,7 @@ impl Detector {
         if spoken_for || self.ignores(rule, judged.record) || !judged.admits(rule) {
             return;
         }
-        let Some(found) = pattern.find(&judged.haystack) else { return };
+        let Some(found) = pattern.find(&judged.haystack, &mut self.ways) else { return };
         let index = pattern.rule;
         match pattern.role {
             Role::Match if rule.decoder.is_some() => self.decode(rule, slot, &found, judged, out),
@@ -167,7 +169,7 @@ impl Detector {
     }
 
     /// The count after one more match: `None` while it is too small.
-    fn count(&mut self, index: usize, found: &Found, record: &Record<'_>) -> Option<counting::Reached> {
+    fn count(&mut self, index: usize, found: &Found<'_>, record: &Record<'_>) -> Option<counting::Reached> {
         let rule = &self.set.rules[index];
         match &rule.counting {
             Some(counting) if !record.test => {

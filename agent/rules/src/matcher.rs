@@ -10,6 +10,7 @@ mod pattern;
 mod scan;
 mod selected;
 mod selects;
+mod steps;
 
 use literal::{Required, Window};
 
@@ -19,6 +20,7 @@ pub(crate) use pattern::{Found, Pattern};
 pub(crate) use scan::Scan;
 pub(crate) use selected::Selected;
 pub(crate) use selects::{Seen, Selects};
+pub(crate) use steps::Way;
 
 use crate::{
     Diagnostic,

@@ -10,7 +10,7 @@ use regex_syntax::hir::{
 pub(super) struct Opening(u64);
 
 impl Opening {
-    const ANY: Self = Self(u64::MAX);
+    pub(super) const ANY: Self = Self(u64::MAX);
 
     pub(super) fn of(hir: &Hir) -> Self {
         if !hir.properties().look_set_prefix().contains(Look::Start) {
