@@ -115,17 +115,15 @@ impl Detector {
         seen: Option<Seen<'_>>,
         out: &mut Vec<Finding>,
     ) {
-        let set = Arc::clone(&self.set);
         let mut selected = std::mem::take(&mut self.selected);
-        match seen {
-            Some(seen) => self.matcher.select_seen(seen, &mut selected),
-            None => self.matcher.select(record.text, &mut selected),
+        if self.matcher.select(record.text, seen, &mut selected) {
+            let set = Arc::clone(&self.set);
+            let haystack = Haystack::new(record.text, past, self.matcher.depth());
+            self.claimed.reset(self.slots.len());
+            let judged = Judged { set: &set, record, haystack, known };
+            let begin = out.len();
+            selected.iter().for_each(|id| self.try_pattern(id, &judged, begin, out));
         }
-        let haystack = Haystack::new(record.text, past, self.matcher.depth());
-        self.claimed.reset(self.slots.len());
-        let judged = Judged { set: &set, record, haystack, known };
-        let begin = out.len();
-        selected.iter().for_each(|id| self.try_pattern(id, &judged, begin, out));
         self.selected = selected;
     }
 

@@ -13,6 +13,7 @@ mod selects;
 mod steps;
 
 use literal::{Required, Window};
+use opening::Opening;
 
 pub(crate) use haystack::{Blanks, Haystack, PAST_LIMIT_BYTES, Past, PastLine};
 pub use pattern::Role;
@@ -31,6 +32,8 @@ use crate::{
 pub struct Matcher {
     /// In the order of the rules; within a rule matches, reverts, clears.
     patterns: Vec<Pattern>,
+    /// What the text of each has to begin with.
+    openings: Vec<Opening>,
     scan: Scan,
     selects: Selects,
     /// Patterns without a window: tried on every record.
@@ -95,22 +98,16 @@ impl Matcher {
         self.selects.moved(&self.scan, joined)
     }
 
-    /// Fills `selected` with the patterns that `text` may match.
-    pub(crate) fn select(&self, text: &[u8], selected: &mut Selected) {
-        self.begin(selected);
-        self.scan.each(text, 0, |window| selected.add_all(self.selects.of(window)));
-    }
-
-    /// The same for a text that stands in a line as it is, where these windows were seen: whatever window the text holds
-    /// is one of them.
-    pub(crate) fn select_seen(&self, seen: Seen<'_>, selected: &mut Selected) {
-        self.begin(selected);
-        seen.windows.iter().for_each(|window| selected.add_all(seen.selects.of(*window)));
-    }
-
-    fn begin(&self, selected: &mut Selected) {
+    /// Fills `selected` with the patterns that `text` may match; whether there are any. `seen`: the text stands in a line as
+    /// it is, where these windows were seen, so that it holds no other.
+    pub(crate) fn select(&self, text: &[u8], seen: Option<Seen<'_>>, selected: &mut Selected) -> bool {
         selected.reset(self.patterns.len());
         selected.add_all(&self.lane);
+        match seen {
+            Some(seen) => seen.windows.iter().for_each(|window| selected.add_all(seen.selects.of(*window))),
+            None => self.scan.each(text, 0, |window| selected.add_all(self.selects.of(window))),
+        }
+        selected.retain(|id| self.openings[id as usize].admits(text))
     }
 }
 
@@ -157,6 +154,7 @@ impl Builder {
             lists[at].push(*id);
         }
         let selects = Selects::new(lists.iter().map(Vec::as_slice));
-        Matcher { patterns: self.patterns, scan, selects, lane: self.lane, depth }
+        let openings = self.patterns.iter().map(Pattern::opening_of_newest).collect();
+        Matcher { patterns: self.patterns, openings, scan, selects, lane: self.lane, depth }
     }
 }
