@@ -155,19 +155,27 @@ impl Table {
         from: usize,
         is_wanted: &mut impl FnMut(usize, u32) -> bool,
     ) -> Option<usize> {
-        let mut wanted = |place, number| (self.bit(number) & 1 != 0 && is_wanted(place, number)).then_some(place);
         let mut at = from;
         while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<BLOCK_BYTES>) {
-            if (0..AT_ONCE).fold(0, |any, nth| any | self.bit(read::<BYTES>(block, nth))) & 1 != 0 {
-                let found = (0..AT_ONCE).find_map(|nth| wanted(at + nth, read::<BYTES>(block, nth)));
-                if found.is_some() {
-                    return found;
+            let bit = |nth| self.bit(read::<BYTES>(block, nth));
+            if (0..AT_ONCE).fold(0, |any, nth| any | bit(nth)) & 1 != 0 {
+                // Nearly always it is one place, and which one cannot be foreseen: it is reckoned, not searched for.
+                let mut left = (0..AT_ONCE).fold(0, |places, nth| places | (bit(nth) & 1) << nth);
+                while left != 0 {
+                    let nth = left.trailing_zeros() as usize;
+                    left &= left - 1;
+                    if is_wanted(at + nth, read::<BYTES>(block, nth)) {
+                        return Some(at + nth);
+                    }
                 }
             }
             at += AT_ONCE;
         }
         let mut rest = text.get(at..).unwrap_or_default().windows(BYTES).enumerate();
-        rest.find_map(|(nth, bytes)| wanted(at + nth, number(bytes)))
+        rest.find_map(|(nth, bytes)| {
+            let number = number(bytes);
+            (self.bit(number) & 1 != 0 && is_wanted(at + nth, number)).then_some(at + nth)
+        })
     }
 
     /// The lowest bit of the answer is set if some window may be read so.
