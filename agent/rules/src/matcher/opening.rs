@@ -17,7 +17,8 @@ impl Opening {
             return Self::ANY;
         }
         let mut extractor = Extractor::new();
-        let beginnings = extractor.kind(ExtractKind::Prefix).extract(hir);
+        // More of them is not looked at, and need not be spelled out.
+        let beginnings = extractor.kind(ExtractKind::Prefix).limit_literal_len(2).extract(hir);
         let kinds = |literal: &[u8]| match literal {
             [] => u64::MAX,
             [first] => (0..=u8::MAX).fold(0, |kinds, second| kinds | kind(*first, second)),
