@@ -42,12 +42,24 @@ pub struct Detector {
     xids: XidHistory,
 }
 
+/// What the caller knows beside a record.
+pub(crate) struct Context<'a> {
+    /// The records before it.
+    pub(crate) past: &'a dyn Past,
+    pub(crate) known: Known<'a>,
+    /// The windows in the line that holds its text as it is.
+    pub(crate) seen: Option<Seen<'a>>,
+    /// Whether it matters that what the rule raises is over. If not, that is not even looked for.
+    pub(crate) hears_end: &'a dyn Fn(&Rule) -> bool,
+}
+
 /// One record on its way through the rules.
 struct Judged<'a, 'r> {
     set: &'a RuleSet,
     record: &'a Record<'r>,
     haystack: Haystack<'a>,
     known: Known<'a>,
+    hears_end: &'a dyn Fn(&Rule) -> bool,
 }
 
 impl Detector {
@@ -83,7 +95,8 @@ impl Detector {
     /// Judges `record`; what it proves is appended to `out`.
     pub fn push(&mut self, record: &Record<'_>, out: &mut Vec<Finding>) {
         let ring = std::mem::take(&mut self.ring);
-        self.judge(record, &ring, Known::Everything, None, out);
+        let context = Context { past: &ring, known: Known::Everything, seen: None, hears_end: &|_: &Rule| true };
+        self.judge(record, &context, out);
         self.ring = ring;
         self.ring.push(record);
     }
@@ -105,22 +118,15 @@ impl Detector {
         &self.matcher
     }
 
-    /// As [`Self::push`], but the caller knows the records before this one, and maybe which windows the line has that holds
-    /// the text as it is.
-    pub(crate) fn judge(
-        &mut self,
-        record: &Record<'_>,
-        past: &dyn Past,
-        known: Known<'_>,
-        seen: Option<Seen<'_>>,
-        out: &mut Vec<Finding>,
-    ) {
+    /// As [`Self::push`], by what the caller knows.
+    pub(crate) fn judge(&mut self, record: &Record<'_>, context: &Context<'_>, out: &mut Vec<Finding>) {
+        let Context { past, known, seen, hears_end } = *context;
         let mut selected = std::mem::take(&mut self.selected);
         if self.matcher.select(record.text, seen, &mut selected) {
             let set = Arc::clone(&self.set);
             let haystack = Haystack::new(record.text, past, self.matcher.depth());
             self.claimed.reset(self.slots.len());
-            let judged = Judged { set: &set, record, haystack, known };
+            let judged = Judged { set: &set, record, haystack, known, hears_end };
             let begin = out.len();
             selected.iter().for_each(|id| self.try_pattern(id, &judged, begin, out));
         }
@@ -131,8 +137,13 @@ impl Detector {
     fn try_pattern(&mut self, id: u32, judged: &Judged<'_, '_>, begin: usize, out: &mut Vec<Finding>) {
         let pattern = self.matcher.pattern(id);
         let (rule, slot) = (&judged.set.rules[pattern.rule], self.slots[pattern.rule]);
-        let spoken_for = pattern.role == Role::Match && self.claimed.contains(slot);
-        if spoken_for || self.ignores(rule, judged.record) || !judged.admits(rule) {
+        let is_idle = match pattern.role {
+            Role::Match => self.claimed.contains(slot),
+            // What was raised a moment ago the caller cannot know.
+            Role::Clear => out.is_empty() && !(judged.hears_end)(rule),
+            Role::Revert => false,
+        };
+        if is_idle || self.ignores(rule, judged.record) || !judged.admits(rule) {
             return;
         }
         let Some(found) = pattern.find(&judged.haystack, &mut self.ways) else { return };

@@ -13,10 +13,10 @@ use super::{
 };
 use crate::{
     Diagnostic,
-    detector::Detector,
+    detector::{Context, Detector},
     matcher::{PAST_LIMIT_BYTES, Past, PastLine, Scan, Seen, Selects},
     pattern,
-    rule::{FileReader, Reader, RuleSet},
+    rule::{FileReader, Reader, Rule, RuleSet},
 };
 
 /// Lines looked at for each record wanted, where other lines stand between.
@@ -45,6 +45,16 @@ enum Listens {
         message: Option<Regex>,
         skip: Vec<String>,
     },
+}
+
+/// The current line.
+pub(super) struct Line<'a> {
+    pub(super) saved: &'a Saved<'a>,
+    pub(super) number: u64,
+    /// Those that the scan has seen in it.
+    pub(super) windows: &'a [u32],
+    /// Whether the end of what a rule raises would be reported.
+    pub(super) hears_end: &'a dyn Fn(&Rule) -> bool,
 }
 
 /// The lines before the current one.
@@ -81,18 +91,13 @@ impl Lanes {
 }
 
 impl Lane {
-    /// Judges `saved`, of whose line the scan has seen `windows`, if this lane reads it.
-    pub(super) fn judge(
-        &mut self,
-        saved: &Saved<'_>,
-        windows: &[u32],
-        behind: &Behind<'_>,
-        number: u64,
-        out: &mut Vec<Finding>,
-    ) {
+    /// Judges `line`, if this lane reads it.
+    pub(super) fn judge(&mut self, line: &Line<'_>, behind: &Behind<'_>, out: &mut Vec<Finding>) {
+        let Line { saved, number, windows, hears_end } = *line;
         let Some(text) = self.listens.text(saved) else { return };
         let past = PastOf { behind, listens: &self.listens };
         let seen = self.listens.is_as_written(saved).then_some(Seen { windows, selects: &self.selects });
+        let context = Context { past: &past, known: saved.known, seen, hears_end };
         let record = Record {
             time: time_of(saved),
             since_boot: saved.since_boot,
@@ -102,7 +107,7 @@ impl Lane {
             fields: &saved.fields,
             test: false,
         };
-        self.detector.judge(&record, &past, saved.known, seen, out);
+        self.detector.judge(&record, &context, out);
     }
 }
 

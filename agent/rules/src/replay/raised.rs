@@ -82,6 +82,16 @@ impl Raised {
         }
     }
 
+    /// Whether the end of such a problem may be worth reporting.
+    pub(super) fn hears_end(&self, condition: Option<&Name>, reason: &Name) -> bool {
+        let Some(condition) = condition else { return true };
+        if self.count == 0 {
+            return false;
+        }
+        let is_held = |group: &Group| group.condition == *condition && !group.held.is_empty();
+        self.count >= LIMIT || self.groups.get(reason).is_some_and(|groups| groups.iter().any(is_held))
+    }
+
     fn raise(&mut self, condition: &Name, finding: &Finding, at: Option<Timestamp>, is_full: bool) {
         let (reason, subject) = (&finding.reason, &finding.subject);
         let group = group_or_new(&mut self.groups, condition, reason);
