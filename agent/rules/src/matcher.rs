@@ -98,8 +98,8 @@ impl Matcher {
         self.selects.moved(&self.scan, joined)
     }
 
-    /// Fills `selected` with the patterns that `text` may match; whether there are any. `seen`: the text stands in a line as
-    /// it is, where these windows were seen, so that it holds no other.
+    /// Fills `selected` with the patterns that `text` may match; whether there are any. `seen`: the text stands in a
+    /// line as it is, where these windows were seen, so that it holds no other.
     pub(crate) fn select(&self, text: &[u8], seen: Option<Seen<'_>>, selected: &mut Selected) -> bool {
         selected.reset(self.patterns.len());
         selected.add_all(&self.lane);

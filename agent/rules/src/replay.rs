@@ -267,8 +267,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether anything was found in it, the line behind `before`. In a strange one everything is looked for, and else nothing
-    /// that would not be reported: healthy boots are full of recovery lines.
+    /// Whether anything was found in it, the line behind `before`. In a strange one everything is looked for, and else
+    /// nothing that would not be reported: healthy boots are full of recovery lines.
     fn judge_saved(
         &mut self,
         saved: &Saved<'_>,

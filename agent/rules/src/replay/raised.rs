@@ -25,8 +25,8 @@ type Key = (Name, Name, Option<String>);
 /// By reason; nearly every reason is of one condition.
 type Groups = HashMap<Name, Vec<Group>>;
 
-/// Problems that a clear or quiet would end. One that is raised again, as in a flood, is found by its reason and changed
-/// where it is: no order is kept up for it.
+/// Problems that a clear or quiet would end. One that is raised again, as in a flood, is found by its reason and
+/// changed where it is: no order is kept up for it.
 #[derive(Debug, Default)]
 pub(super) struct Raised {
     groups: Groups,
@@ -229,8 +229,8 @@ impl Held {
         }
     }
 
-    /// Sees to it that it is in `ends` if it ends by quiet, and not after that. It may be there before: then it is planned
-    /// again when its turn comes.
+    /// Sees to it that it is in `ends` if it ends by quiet, and not after that. It may be there before: then it is
+    /// planned again when its turn comes.
     fn plan_end(&mut self, key: impl Fn() -> Key, ends: &mut BTreeSet<(Timestamp, Key)>) {
         let over = self.quiet.map(|quiet| quiet.ends);
         if self.due.zip(over).is_some_and(|(due, over)| due <= over) {
