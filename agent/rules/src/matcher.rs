@@ -11,6 +11,7 @@ mod scan;
 mod selected;
 mod selects;
 mod steps;
+mod tail;
 
 use literal::{Required, Window};
 use opening::Opening;

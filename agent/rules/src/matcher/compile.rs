@@ -4,7 +4,10 @@ use std::cell::{OnceCell, RefCell};
 
 use regex::bytes::{CaptureLocations, Regex};
 
-use super::steps::{GROUPS, Steps};
+use super::{
+    steps::{GROUPS, Steps},
+    tail::Tail,
+};
 use crate::pattern;
 
 /// A pattern that costs nothing until it is first tried.
@@ -12,6 +15,7 @@ pub(super) struct LazyPattern {
     source: String,
     /// `None`: a regex has to do it.
     steps: OnceCell<Option<Box<Steps>>>,
+    tail: OnceCell<Option<Box<Tail>>>,
     regex: OnceCell<Option<Box<Compiled>>>,
 }
 
@@ -24,7 +28,7 @@ pub(super) struct Compiled {
 impl LazyPattern {
     /// Stores `source`, which [`pattern::compiled`] has found good.
     pub(super) fn new(source: String) -> Self {
-        Self { source, steps: OnceCell::new(), regex: OnceCell::new() }
+        Self { source, steps: OnceCell::new(), tail: OnceCell::new(), regex: OnceCell::new() }
     }
 
     pub(super) fn source(&self) -> &str {
@@ -35,6 +39,11 @@ impl LazyPattern {
     pub(super) fn steps(&self, groups: [Option<usize>; GROUPS]) -> Option<&Steps> {
         let compile = || Steps::of(&pattern::syntax(&self.source)?, groups).map(Box::new);
         self.steps.get_or_init(compile).as_deref()
+    }
+
+    /// What the newest line has to begin with, where that is known: for a pattern of several lines.
+    pub(super) fn tail(&self) -> Option<&Tail> {
+        self.tail.get_or_init(|| Tail::of(&pattern::syntax(&self.source)?).map(Box::new)).as_deref()
     }
 
     /// `None` cannot happen to a source that was found good; it then matches nothing.

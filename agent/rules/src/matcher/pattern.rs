@@ -97,6 +97,10 @@ impl Pattern {
             let text = haystack.newest(self.blanks);
             return if self.opening.admits(text) { self.find_in_one(text, ways) } else { None };
         }
+        let newest = haystack.newest(self.blanks);
+        if self.code.tail().is_some_and(|tail| !tail.may_be_in(newest, ways)) {
+            return None;
+        }
         let joined = haystack.joined(self.blanks);
         let records = self.depth.min(joined.starts.len());
         let find = |records| self.find_in_last(&joined.bytes, &joined.starts[joined.starts.len() - records..]);
