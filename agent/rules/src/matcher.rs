@@ -1,5 +1,5 @@
-//! All rules of one reader in one pass: a record is scanned for a rare window of every rule at once, and only the rules
-//! whose windows it holds run their regex.
+//! All rules of one reader in one pass: a record is scanned for a rare window of every rule at once, and only the patterns
+//! whose windows it holds are tried, first by two bytes, then by steps, and by a regex where those cannot tell.
 
 mod compile;
 mod frequency;
