@@ -145,7 +145,7 @@ impl Pattern {
         Some(self.found(|_, group| captures.get(group).map(|capture| capture.as_bytes()), back))
     }
 
-    /// `captured` gives the text of the nth of the groups, whose number in the pattern it is told, too.
+    /// `captured` gives the text of the nth of the groups, by that and by its number in the pattern.
     fn found<'t>(&self, captured: impl Fn(usize, usize) -> Option<&'t [u8]>, back: usize) -> Found<'t> {
         let text = |nth: usize| captured(nth, self.groups[nth]?);
         Found { subject: text(0), pid: text(1), pod: text(2), back }
