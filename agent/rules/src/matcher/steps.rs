@@ -6,8 +6,6 @@
 //! there are too many ways is left to the regex.
 
 mod compile;
-#[cfg(test)]
-mod tests;
 
 use std::ops::{Range, RangeInclusive};
 
@@ -287,3 +285,6 @@ impl Marks {
         text.get(self.0[2 * group]..self.0[2 * group + 1])
     }
 }
+
+#[cfg(test)]
+mod tests;

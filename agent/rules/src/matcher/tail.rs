@@ -53,9 +53,9 @@ fn ends_in_newline(parts: &[Hir]) -> bool {
         HirKind::Literal(literal) => literal.0.ends_with(b"\n"),
         HirKind::Class(_) => false,
         HirKind::Repetition(repetition) => {
-            ends_in_newline(from_ref(&*repetition.sub)) && (repetition.min > 0 || ends_in_newline(before))
+            ends_in_newline(from_ref(repetition.sub.as_ref())) && (repetition.min > 0 || ends_in_newline(before))
         }
-        HirKind::Capture(capture) => ends_in_newline(from_ref(&*capture.sub)),
+        HirKind::Capture(capture) => ends_in_newline(from_ref(capture.sub.as_ref())),
         HirKind::Concat(parts) => ends_in_newline(parts),
         HirKind::Alternation(branches) => branches.iter().all(|branch| ends_in_newline(from_ref(branch))),
     }

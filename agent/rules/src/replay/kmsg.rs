@@ -128,7 +128,8 @@ mod tests {
     fn by_parts(line: &[u8]) -> Option<(u64, u64, u64, &[u8])> {
         let semicolon = line.iter().take(HEADER_BYTES).position(|byte| *byte == b';')?;
         let mut parts = std::str::from_utf8(&line[..semicolon]).ok()?.split(',');
-        let mut number = || parts.next().filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok();
+        let mut number =
+            || parts.next().filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()))?.parse::<u64>().ok();
         Some((number()?, number()?, number()?, &line[semicolon + 1..]))
     }
 

@@ -1,9 +1,6 @@
 //! What a replay has raised so far: a recovery line is reported only if it ends something, as a healthy boot prints
 //! many; and some problems end because nothing repeats them, which no line shows but a later one's time.
 
-#[cfg(test)]
-mod tests;
-
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
@@ -263,3 +260,6 @@ fn shown(held: Held, quiet: Quiet, key: Key, line: u64, is_dated: bool) -> Repla
 fn later(time: Timestamp, lasts: Duration) -> Timestamp {
     time.checked_add(lasts).unwrap_or(Timestamp::MAX)
 }
+
+#[cfg(test)]
+mod tests;
