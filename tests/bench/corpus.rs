@@ -53,6 +53,22 @@ impl Corpus {
         }
         corpus
     }
+
+    /// Whole copies of `log`, one behind the other, of at least `lines` lines.
+    pub(crate) fn repeated(log: &[u8], lines: usize) -> Self {
+        let each = memchr::memchr_iter(b'\n', log).count().max(1);
+        let copies = lines.div_ceil(each);
+        Self { bytes: log.repeat(copies), lines: each * copies, hits: 0 }
+    }
+
+    /// `lines` lines with these texts, which take turns.
+    pub(crate) fn of_texts(texts: &[String], lines: usize) -> Self {
+        let mut bytes = Vec::new();
+        for (number, text) in texts.iter().cycle().take(lines).enumerate() {
+            bytes.extend(format!("6,{number},{},-;{text}\n", number * 1000).bytes());
+        }
+        Self { bytes, lines, hits: 0 }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -114,6 +130,12 @@ mod tests {
         assert_eq!(first.bytes, second.bytes);
         assert_eq!((first.lines, first.hits), (20_000, 2));
         assert_eq!(first.bytes.iter().filter(|byte| **byte == b'\n').count(), 20_000);
+    }
+
+    #[test]
+    fn a_log_is_repeated_whole() {
+        let repeated = Corpus::repeated(b"a\nb\n", 3);
+        assert_eq!((&*repeated.bytes, repeated.lines), (&b"a\nb\na\nb\n"[..], 4));
     }
 
     #[test]

@@ -16,6 +16,8 @@ enum Outcome {
     Measured(Measured),
     /// Why there is no figure.
     NotRun(String),
+    /// What was not given, so that nothing was asked for.
+    Skipped(String),
 }
 
 #[derive(Debug, Clone)]
@@ -70,6 +72,11 @@ impl Row {
         Self { measure: measure.into(), outcome: Outcome::NotRun(reason.into()) }
     }
 
+    /// A measure of what the caller may give and has not: no failure.
+    pub(crate) fn skipped(measure: impl Into<String>, missing: impl Into<String>) -> Self {
+        Self { measure: measure.into(), outcome: Outcome::Skipped(missing.into()) }
+    }
+
     pub(crate) fn beside(self, spread: impl Into<String>) -> Self {
         self.with(|measured| measured.spread = spread.into())
     }
@@ -92,7 +99,7 @@ impl Row {
     }
 
     pub(crate) fn was_run(&self) -> bool {
-        matches!(self.outcome, Outcome::Measured(_))
+        !matches!(self.outcome, Outcome::NotRun(_))
     }
 
     pub(crate) fn is_missed(&self) -> bool {
@@ -108,10 +115,11 @@ impl Row {
 
     fn cells(&self) -> [String; 6] {
         let measure = self.measure.clone();
+        let without =
+            |reason: String| [self.measure.clone(), reason, String::new(), String::new(), String::new(), String::new()];
         match &self.outcome {
-            Outcome::NotRun(reason) => {
-                [measure, format!("not run: {reason}"), String::new(), String::new(), String::new(), String::new()]
-            }
+            Outcome::NotRun(reason) => without(format!("not run: {reason}")),
+            Outcome::Skipped(missing) => without(format!("skipped: {missing}")),
             Outcome::Measured(measured) => [
                 measure,
                 measured.unit.show(measured.value),
@@ -126,6 +134,7 @@ impl Row {
     pub(crate) fn json(&self) -> Value {
         match &self.outcome {
             Outcome::NotRun(reason) => json!({ "measure": self.measure, "not_run": reason }),
+            Outcome::Skipped(missing) => json!({ "measure": self.measure, "skipped": missing }),
             Outcome::Measured(measured) => json!({
                 "measure": self.measure,
                 "value": measured.value,
@@ -222,6 +231,14 @@ mod tests {
         assert!(Row::new("speed", 11.9, Unit::MegaLinesPerSecond).at_least(12.0).is_missed());
         assert!(!Row::new("lost", 0.0, Unit::Count).exactly(0.0).is_missed());
         assert!(!Row::new("just reported", 1.0, Unit::Count).is_missed());
+    }
+
+    #[test]
+    fn what_was_not_given_is_skipped_by_name_and_no_failure() {
+        let skipped = Row::skipped("boots of others", "FIELD_CAPTURES names no folder");
+        assert!(skipped.was_run() && !skipped.is_missed() && !Row::not_run("flood", "needs root").was_run());
+        assert!(render(std::slice::from_ref(&skipped)).contains("skipped: FIELD_CAPTURES names no folder"));
+        assert_eq!(skipped.json()["skipped"], "FIELD_CAPTURES names no folder");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) use fields::Known;
 use self::{counting::Counter, ring::Ring, start::Start};
 use crate::{
     Diagnostic,
-    matcher::{Found, Haystack, Matcher, Past, Role, Selected, SlowPattern},
+    matcher::{Found, Haystack, Matcher, Past, Role, Seen, Selected, SlowPattern, Way},
     rule::{Rule, RuleSet},
 };
 
@@ -33,11 +33,24 @@ pub struct Detector {
     slots: Vec<u32>,
     selected: Selected,
     claimed: Selected,
+    /// Room to match in.
+    ways: Vec<Way>,
     /// `None`: nothing is too old, as in a replay.
     start: Option<Start>,
     /// For decoders.
     host: Host,
     xids: XidHistory,
+}
+
+/// What the caller knows beside a record.
+pub(crate) struct Context<'a> {
+    /// The records before it.
+    pub(crate) past: &'a dyn Past,
+    pub(crate) known: Known<'a>,
+    /// The windows in the line that holds its text as it is.
+    pub(crate) seen: Option<Seen<'a>>,
+    /// Whether it matters that what the rule raises is over. If not, that is not even looked for.
+    pub(crate) hears_end: &'a dyn Fn(&Rule) -> bool,
 }
 
 /// One record on its way through the rules.
@@ -46,6 +59,7 @@ struct Judged<'a, 'r> {
     record: &'a Record<'r>,
     haystack: Haystack<'a>,
     known: Known<'a>,
+    hears_end: &'a dyn Fn(&Rule) -> bool,
 }
 
 impl Detector {
@@ -55,8 +69,8 @@ impl Detector {
         let matcher = Matcher::new(&set, reader)?;
         let ring = Ring::new(matcher.depth() - 1);
         let slots = slots(&set);
-        let (counters, selected, claimed, host, xids) = Default::default();
-        Ok(Self { set, matcher, ring, counters, slots, selected, claimed, start: None, host, xids })
+        let (counters, selected, claimed, ways, host, xids) = Default::default();
+        Ok(Self { set, matcher, ring, counters, slots, selected, claimed, ways, start: None, host, xids })
     }
 
     /// The agent started at `started`: rules of Node Problem Detector pass over what is older than their `lookback` or
@@ -81,7 +95,8 @@ impl Detector {
     /// Judges `record`; what it proves is appended to `out`.
     pub fn push(&mut self, record: &Record<'_>, out: &mut Vec<Finding>) {
         let ring = std::mem::take(&mut self.ring);
-        self.judge(record, &ring, Known::Everything, out);
+        let context = Context { past: &ring, known: Known::Everything, seen: None, hears_end: &|_: &Rule| true };
+        self.judge(record, &context, out);
         self.ring = ring;
         self.ring.push(record);
     }
@@ -103,16 +118,18 @@ impl Detector {
         &self.matcher
     }
 
-    /// As [`Self::push`], but the caller knows the records before this one.
-    pub(crate) fn judge(&mut self, record: &Record<'_>, past: &dyn Past, known: Known<'_>, out: &mut Vec<Finding>) {
-        let set = Arc::clone(&self.set);
+    /// As [`Self::push`], by what the caller knows.
+    pub(crate) fn judge(&mut self, record: &Record<'_>, context: &Context<'_>, out: &mut Vec<Finding>) {
+        let Context { past, known, seen, hears_end } = *context;
         let mut selected = std::mem::take(&mut self.selected);
-        self.matcher.select(record.text, &mut selected);
-        let haystack = Haystack::new(record.text, past, self.matcher.depth());
-        self.claimed.reset(self.slots.len());
-        let judged = Judged { set: &set, record, haystack, known };
-        let begin = out.len();
-        selected.iter().for_each(|id| self.try_pattern(id, &judged, begin, out));
+        if self.matcher.select(record.text, seen, &mut selected) {
+            let set = Arc::clone(&self.set);
+            let haystack = Haystack::new(record.text, past, self.matcher.depth());
+            self.claimed.reset(self.slots.len());
+            let judged = Judged { set: &set, record, haystack, known, hears_end };
+            let begin = out.len();
+            selected.iter().for_each(|id| self.try_pattern(id, &judged, begin, out));
+        }
         self.selected = selected;
     }
 
@@ -120,11 +137,16 @@ impl Detector {
     fn try_pattern(&mut self, id: u32, judged: &Judged<'_, '_>, begin: usize, out: &mut Vec<Finding>) {
         let pattern = self.matcher.pattern(id);
         let (rule, slot) = (&judged.set.rules[pattern.rule], self.slots[pattern.rule]);
-        let spoken_for = pattern.role == Role::Match && self.claimed.contains(slot);
-        if spoken_for || self.ignores(rule, judged.record) || !judged.admits(rule) {
+        let is_idle = match pattern.role {
+            Role::Match => self.claimed.contains(slot),
+            // What was raised a moment ago the caller cannot know.
+            Role::Clear => out.is_empty() && !(judged.hears_end)(rule),
+            Role::Revert => false,
+        };
+        if is_idle || self.ignores(rule, judged.record) || !judged.admits(rule) {
             return;
         }
-        let Some(found) = pattern.find(&judged.haystack) else { return };
+        let Some(found) = pattern.find(&judged.haystack, &mut self.ways) else { return };
         let index = pattern.rule;
         match pattern.role {
             Role::Match if rule.decoder.is_some() => self.decode(rule, slot, &found, judged, out),
@@ -156,7 +178,7 @@ impl Detector {
     }
 
     /// The count after one more match: `None` while it is too small.
-    fn count(&mut self, index: usize, found: &Found, record: &Record<'_>) -> Option<counting::Reached> {
+    fn count(&mut self, index: usize, found: &Found<'_>, record: &Record<'_>) -> Option<counting::Reached> {
         let rule = &self.set.rules[index];
         match &rule.counting {
             Some(counting) if !record.test => {

@@ -1,5 +1,5 @@
-//! All rules of one reader in one pass: a record is scanned for a rare window of every rule at once, and only the rules
-//! whose windows it holds run their regex.
+//! All rules of one reader in one pass: a record is scanned for a rare window of every rule at once, and only the patterns
+//! whose windows it holds are tried, first by two bytes, then by steps, and by a regex where those cannot tell.
 
 mod compile;
 mod frequency;
@@ -9,14 +9,20 @@ mod opening;
 mod pattern;
 mod scan;
 mod selected;
+mod selects;
+mod steps;
+mod tail;
 
 use literal::{Required, Window};
+use opening::Opening;
 
 pub(crate) use haystack::{Blanks, Haystack, PAST_LIMIT_BYTES, Past, PastLine};
 pub use pattern::Role;
 pub(crate) use pattern::{Found, Pattern};
 pub(crate) use scan::Scan;
 pub(crate) use selected::Selected;
+pub(crate) use selects::{Seen, Selects};
+pub(crate) use steps::Way;
 
 use crate::{
     Diagnostic,
@@ -27,9 +33,10 @@ use crate::{
 pub struct Matcher {
     /// In the order of the rules; within a rule matches, reverts, clears.
     patterns: Vec<Pattern>,
+    /// What the text of each has to begin with.
+    openings: Vec<Opening>,
     scan: Scan,
-    /// For each window of the scan the patterns that it selects.
-    selects: Vec<Vec<u32>>,
+    selects: Selects,
     /// Patterns without a window: tried on every record.
     lane: Vec<u32>,
     depth: usize,
@@ -87,11 +94,21 @@ impl Matcher {
         &self.patterns[id as usize]
     }
 
-    /// Fills `selected` with the patterns that `text` may match.
-    pub(crate) fn select(&self, text: &[u8], selected: &mut Selected) {
+    /// Which patterns the windows of `joined` select, a scan that has those of this matcher, too.
+    pub(crate) fn selects_in(&self, joined: &Scan) -> Selects {
+        self.selects.moved(&self.scan, joined)
+    }
+
+    /// Fills `selected` with the patterns that `text` may match; whether there are any. `seen`: the text stands in a
+    /// line as it is, where these windows were seen, so that it holds no other.
+    pub(crate) fn select(&self, text: &[u8], seen: Option<Seen<'_>>, selected: &mut Selected) -> bool {
         selected.reset(self.patterns.len());
-        self.lane.iter().for_each(|id| selected.add(*id));
-        self.scan.each(text, |window| self.selects[window as usize].iter().for_each(|id| selected.add(*id)));
+        selected.add_all(&self.lane);
+        match seen {
+            Some(seen) => seen.windows.iter().for_each(|window| selected.add_all(seen.selects.of(*window))),
+            None => self.scan.each(text, 0, |window| selected.add_all(self.selects.of(window))),
+        }
+        selected.retain(|id| self.openings[id as usize].admits(text))
     }
 }
 
@@ -132,11 +149,13 @@ impl Builder {
     fn finish(self) -> Matcher {
         let depth = self.patterns.iter().map(|pattern| pattern.depth).max().unwrap_or(1);
         let scan = Scan::of(self.known.iter().map(|(window, _)| *window).collect());
-        let mut selects = vec![Vec::new(); scan.windows().len()];
+        let mut lists = vec![Vec::new(); scan.windows().len()];
         for (window, id) in &self.known {
             let at = scan.windows().binary_search(window).expect("the scan is for all of them");
-            selects[at].push(*id);
+            lists[at].push(*id);
         }
-        Matcher { patterns: self.patterns, scan, selects, lane: self.lane, depth }
+        let selects = Selects::new(lists.iter().map(Vec::as_slice));
+        let openings = self.patterns.iter().map(Pattern::opening_of_newest).collect();
+        Matcher { patterns: self.patterns, openings, scan, selects, lane: self.lane, depth }
     }
 }

@@ -4,7 +4,7 @@ mod compiled;
 
 use std::borrow::Cow;
 
-pub(crate) use compiled::{build, compiled};
+pub(crate) use compiled::{build, compiled, syntax};
 
 use regex_syntax::{
     Parser, ParserBuilder,

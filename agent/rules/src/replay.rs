@@ -26,7 +26,7 @@ use serde::Serialize;
 use self::{
     blocks::{Block, Blocks},
     clock::Clock,
-    lane::{Behind, Lane},
+    lane::{Behind, Lane, Lanes, Line},
     raised::Raised,
     saved::{Boots, Reading, Saved},
     unread::UnreadLines,
@@ -36,7 +36,11 @@ pub use self::{
     time::Calendar,
     unread::{Unread, UnreadLine},
 };
-use crate::{Diagnostic, matcher::Scan, rule::RuleSet};
+use crate::{
+    Diagnostic,
+    matcher::Scan,
+    rule::{Rule, RuleSet},
+};
 
 /// Runs the rules over saved logs.
 pub struct Replay {
@@ -154,6 +158,8 @@ struct Run<'a> {
     format: Format,
     lanes: Vec<Lane>,
     scan: Scan,
+    /// The windows in the current line.
+    seen: Vec<u32>,
     /// Some rule has to see every line.
     every_line: bool,
     deepest: usize,
@@ -169,13 +175,14 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(replay: &'a Replay, format: Format, unread: UnreadLines) -> Result<Self, Vec<Diagnostic>> {
-        let lanes = Lane::all(&replay.set, format)?;
+        let Lanes { all: lanes, scan } = Lanes::of(&replay.set, format)?;
         Ok(Self {
             options: &replay.options,
             format,
             every_line: lanes.iter().any(|lane| lane.detector.slow_lane().next().is_some()),
             deepest: lanes.iter().map(|lane| lane.detector.matcher().depth()).max().unwrap_or(1),
-            scan: Scan::joined(lanes.iter().map(|lane| lane.detector.matcher().scan()), format.own_windows()),
+            scan,
+            seen: Vec::new(),
             lanes,
             boots: Boots::default(),
             raised: Raised::default(),
@@ -209,6 +216,8 @@ impl<'a> Run<'a> {
         let mut start = block.fresh.start;
         while start < block.fresh.end {
             let end = block.line_end(start);
+            self.seen.clear();
+            self.scan.each(&block.bytes[start..end], 0, |window| self.seen.push(window));
             self.judge_line(block, start, end, emit);
             start = end + 1;
         }
@@ -222,6 +231,9 @@ impl<'a> Run<'a> {
             let Some(hit) = cursor.next_from(at) else { break };
             let start = block.line_start(at, hit);
             let end = block.line_end(hit);
+            // The pass goes on from the first hit to the end of the line; what is in it is not searched again.
+            self.seen.clear();
+            scan.each(&block.bytes[start..end], hit - start, |window| self.seen.push(window));
             self.judge_line(block, start, end, emit);
             at = end + 1;
         }
@@ -244,18 +256,26 @@ impl<'a> Run<'a> {
         let reading = self.reading();
         let saved = reading.read(block.bytes, start, end);
         self.count_to(block, start);
+        let line = &block.bytes[start..end];
+        let is_strange = reading.is_unread(line, saved.as_ref());
         let is_found = match &saved {
-            Some(saved) => self.judge_saved(saved, &block.bytes[..start], emit),
+            Some(saved) => self.judge_saved(saved, &block.bytes[..start], is_strange, emit),
             None => false,
         };
-        let line = &block.bytes[start..end];
-        if !is_found && reading.is_unread(line, saved.as_ref()) {
+        if is_strange && !is_found {
             self.unread.note(self.line + 1, line);
         }
     }
 
-    /// Whether anything was found in it, the line behind `before`.
-    fn judge_saved(&mut self, saved: &Saved<'_>, before: &[u8], emit: &mut dyn FnMut(&ReplayFinding)) -> bool {
+    /// Whether anything was found in it, the line behind `before`. In a strange one everything is looked for, and else
+    /// nothing that would not be reported: healthy boots are full of recovery lines.
+    fn judge_saved(
+        &mut self,
+        saved: &Saved<'_>,
+        before: &[u8],
+        is_strange: bool,
+        emit: &mut dyn FnMut(&ReplayFinding),
+    ) -> bool {
         let number = self.line + 1;
         if self.boots.begins_with(saved) {
             self.lanes.iter_mut().for_each(|lane| lane.detector.forget());
@@ -264,8 +284,11 @@ impl<'a> Run<'a> {
         let at = self.clock.read(saved);
         self.end_quiet(at, number, emit);
         let behind = Behind { bytes: before, reading: self.reading(), sequence: saved.sequence };
+        let raised = &self.raised;
+        let hears_end = |rule: &Rule| is_strange || raised.hears_end(rule.condition.as_ref(), &rule.reason);
+        let line = Line { saved, number, windows: &self.seen, hears_end: &hears_end };
         for lane in &mut self.lanes {
-            lane.judge(saved, &behind, number, &mut self.findings);
+            lane.judge(&line, &behind, &mut self.findings);
         }
         let (is_found, unproven) = (!self.findings.is_empty(), self.options.unproven);
         for finding in self.findings.drain(..).filter(|finding| unproven || is_believable(finding)) {

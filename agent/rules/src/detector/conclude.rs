@@ -11,17 +11,17 @@ use crate::{
     rule::{Proof, Rule},
 };
 
-impl Found {
+impl Found<'_> {
     /// The subject, made fit to show; an empty one is none.
     pub(super) fn subject_text(&self) -> Option<String> {
-        self.subject.as_deref().map(text::subject).filter(|subject| !subject.is_empty())
+        self.subject.map(text::subject).filter(|subject| !subject.is_empty())
     }
 }
 
 impl Judged<'_, '_> {
     /// The finding that `rule`'s problem is there; `None` if the proof that the rule asks for cannot even be looked
     /// for.
-    pub(super) fn raise(&self, rule: &Rule, found: &Found, reached: Reached) -> Option<Finding> {
+    pub(super) fn raise(&self, rule: &Rule, found: &Found<'_>, reached: Reached) -> Option<Finding> {
         let required_proof = if self.record.test { RequiredProof::None } else { required_proof(rule.proof, found)? };
         Some(Finding {
             ends_after_quiet: reached.quiet.max(rule.clears.quiet),
@@ -32,11 +32,11 @@ impl Judged<'_, '_> {
     }
 
     /// The finding that `rule`'s problem is over.
-    pub(super) fn clear(&self, rule: &Rule, found: &Found) -> Finding {
+    pub(super) fn clear(&self, rule: &Rule, found: &Found<'_>) -> Finding {
         self.finding(FindingKind::Clear, rule, found)
     }
 
-    pub(super) fn finding(&self, kind: FindingKind, rule: &Rule, found: &Found) -> Finding {
+    pub(super) fn finding(&self, kind: FindingKind, rule: &Rule, found: &Found<'_>) -> Finding {
         let record = self.record;
         Finding {
             source: rule.monitor.clone(),
@@ -60,7 +60,7 @@ impl Judged<'_, '_> {
     }
 
     /// The matched lines, and what Node Problem Detector's files append to them.
-    fn message(&self, rule: &Rule, found: &Found) -> String {
+    fn message(&self, rule: &Rule, found: &Found<'_>) -> String {
         let mut message = text::message(&self.matched_lines(rule, found));
         if let Some(suffix) = &rule.message_suffix {
             let suffix = text::message(format!("; {suffix}").as_bytes());
@@ -71,7 +71,7 @@ impl Judged<'_, '_> {
         message
     }
 
-    fn matched_lines(&self, rule: &Rule, found: &Found) -> std::borrow::Cow<'_, [u8]> {
+    fn matched_lines(&self, rule: &Rule, found: &Found<'_>) -> std::borrow::Cow<'_, [u8]> {
         let blanks = rule.format.into();
         if found.back == 0 {
             return self.haystack.newest(blanks).into();
@@ -82,11 +82,11 @@ impl Judged<'_, '_> {
     }
 }
 
-fn required_proof(proof: Proof, found: &Found) -> Option<RequiredProof> {
+fn required_proof(proof: Proof, found: &Found<'_>) -> Option<RequiredProof> {
     match proof {
         Proof::None => Some(RequiredProof::None),
         Proof::NodePlumbing => {
-            let pid = std::str::from_utf8(found.pid.as_deref()?).ok()?.parse().ok()?;
+            let pid = std::str::from_utf8(found.pid?).ok()?.parse().ok()?;
             Some(RequiredProof::NodePlumbing { pid })
         }
         Proof::Filesystem => {
@@ -96,7 +96,7 @@ fn required_proof(proof: Proof, found: &Found) -> Option<RequiredProof> {
         Proof::Pod => {
             // systemd's driver has underscores for dashes.
             let uid = |pod: &[u8]| text::subject(pod).replace('_', "-");
-            Some(RequiredProof::Pod { uid: uid(found.pod.as_deref()?) })
+            Some(RequiredProof::Pod { uid: uid(found.pod?) })
         }
     }
 }

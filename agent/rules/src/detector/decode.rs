@@ -20,7 +20,7 @@ impl Detector {
         &mut self,
         rule: &Rule,
         slot: u32,
-        found: &Found,
+        found: &Found<'_>,
         judged: &Judged<'_, '_>,
         out: &mut Vec<Finding>,
     ) {
@@ -48,7 +48,7 @@ impl Detector {
 }
 
 impl Judged<'_, '_> {
-    fn decoded(&self, rule: &Rule, found: &Found, decoded: Decoded) -> Finding {
+    fn decoded(&self, rule: &Rule, found: &Found<'_>, decoded: Decoded) -> Finding {
         let Decoded { kind, reason, condition, severity, action, subject } = decoded;
         let lasts = kind == FindingKind::Raise && condition.is_some();
         Finding {
@@ -63,7 +63,7 @@ impl Judged<'_, '_> {
         }
     }
 
-    fn repeated(&self, rule: &Rule, found: &Found, repeated: Repeated) -> Finding {
+    fn repeated(&self, rule: &Rule, found: &Found<'_>, repeated: Repeated) -> Finding {
         let Repeated { decoded, message, ends_after_quiet } = repeated;
         Finding { message, ends_after_quiet, ..self.decoded(rule, found, decoded) }
     }

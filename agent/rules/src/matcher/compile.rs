@@ -1,15 +1,22 @@
-//! A rule's pattern becomes a regex at its first hit.
+//! A rule's pattern becomes steps when it is first tried, and a regex when they cannot tell.
 
 use std::cell::{OnceCell, RefCell};
 
 use regex::bytes::{CaptureLocations, Regex};
 
+use super::{
+    steps::{GROUPS, Steps},
+    tail::Tail,
+};
 use crate::pattern;
 
-/// A regex that costs nothing until it is first asked for.
-pub(super) struct LazyRegex {
+/// A pattern that costs nothing until it is first tried.
+pub(super) struct LazyPattern {
     source: String,
-    compiled: OnceCell<Option<Compiled>>,
+    /// `None`: a regex has to do it.
+    steps: OnceCell<Option<Box<Steps>>>,
+    tail: OnceCell<Option<Box<Tail>>>,
+    regex: OnceCell<Option<Box<Compiled>>>,
 }
 
 /// A regex, and room for what its groups match, so that a match asks for no memory.
@@ -18,24 +25,35 @@ pub(super) struct Compiled {
     pub(super) places: RefCell<CaptureLocations>,
 }
 
-impl LazyRegex {
+impl LazyPattern {
     /// Stores `source`, which [`pattern::compiled`] has found good.
     pub(super) fn new(source: String) -> Self {
-        Self { source, compiled: OnceCell::new() }
+        Self { source, steps: OnceCell::new(), tail: OnceCell::new(), regex: OnceCell::new() }
     }
 
     pub(super) fn source(&self) -> &str {
         &self.source
     }
 
+    /// The same as steps that mark `groups`, which are the same each time.
+    pub(super) fn steps(&self, groups: [Option<usize>; GROUPS]) -> Option<&Steps> {
+        let compile = || Steps::of(&pattern::syntax(&self.source)?, groups).map(Box::new);
+        self.steps.get_or_init(compile).as_deref()
+    }
+
+    /// What the newest line has to begin with, where that is known: for a pattern of several lines.
+    pub(super) fn tail(&self) -> Option<&Tail> {
+        self.tail.get_or_init(|| Tail::of(&pattern::syntax(&self.source)?).map(Box::new)).as_deref()
+    }
+
     /// `None` cannot happen to a source that was found good; it then matches nothing.
-    pub(super) fn get(&self) -> Option<&Compiled> {
+    pub(super) fn regex(&self) -> Option<&Compiled> {
         let compile = || {
             let regex = pattern::build(&self.source).ok()?;
             let places = RefCell::new(regex.capture_locations());
-            Some(Compiled { regex, places })
+            Some(Box::new(Compiled { regex, places }))
         };
-        self.compiled.get_or_init(compile).as_ref()
+        self.regex.get_or_init(compile).as_deref()
     }
 }
 
@@ -55,7 +73,7 @@ mod tests {
     fn what_is_taken_also_compiles() {
         for good in [r"(?u)\w+ä", r"\xff+", r"(?i)oops", r"(?:\w{30}){20}", "", r"(?u:\w{3})"] {
             let (source, _) = pattern::compiled(Format::Native, good).unwrap();
-            assert!(LazyRegex::new(source).get().is_some(), "{good}");
+            assert!(LazyPattern::new(source).regex().is_some(), "{good}");
         }
     }
 }

@@ -10,14 +10,15 @@ use regex_syntax::hir::{
 pub(super) struct Opening(u64);
 
 impl Opening {
-    const ANY: Self = Self(u64::MAX);
+    pub(super) const ANY: Self = Self(u64::MAX);
 
     pub(super) fn of(hir: &Hir) -> Self {
         if !hir.properties().look_set_prefix().contains(Look::Start) {
             return Self::ANY;
         }
         let mut extractor = Extractor::new();
-        let beginnings = extractor.kind(ExtractKind::Prefix).extract(hir);
+        // More of them is not looked at, and need not be spelled out.
+        let beginnings = extractor.kind(ExtractKind::Prefix).limit_literal_len(2).extract(hir);
         let kinds = |literal: &[u8]| match literal {
             [] => u64::MAX,
             [first] => (0..=u8::MAX).fold(0, |kinds, second| kinds | kind(*first, second)),

@@ -1,13 +1,14 @@
 //! One pattern of one rule: where it is searched and what a match of it means.
 
-use regex::bytes::{Captures, Regex};
+use regex::bytes::Captures;
 use regex_syntax::hir::{Hir, HirKind, Look};
 
 use super::{
-    compile::{Compiled, LazyRegex},
+    compile::{Compiled, LazyPattern},
     haystack::{Blanks, Haystack},
     literal::{self, Required, Scope},
     opening::Opening,
+    steps::{GROUPS, TooLong, Way},
 };
 use crate::{
     pattern,
@@ -38,20 +39,18 @@ pub(crate) struct Pattern {
     blanks: Blanks,
     starts_anchored: bool,
     opening: Opening,
-    /// The groups that name its subject.
-    subject: Option<usize>,
-    pid: Option<usize>,
-    pod: Option<usize>,
-    regex: LazyRegex,
+    /// The groups `subject`, `pid` and `pod`.
+    groups: [Option<usize>; GROUPS],
+    code: LazyPattern,
 }
 
 /// A match.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct Found<'t> {
     /// The captures `subject`, `pid` and `pod`.
-    pub(crate) subject: Option<Vec<u8>>,
-    pub(crate) pid: Option<Vec<u8>>,
-    pub(crate) pod: Option<Vec<u8>>,
+    pub(crate) subject: Option<&'t [u8]>,
+    pub(crate) pid: Option<&'t [u8]>,
+    pub(crate) pod: Option<&'t [u8]>,
     /// In how many records before the newest it begins.
     pub(crate) back: usize,
 }
@@ -76,29 +75,35 @@ impl Pattern {
             blanks: rule.format.into(),
             starts_anchored: looks_at_start(&hir),
             opening: Opening::of(&hir),
-            subject: group(&hir, "subject"),
-            pid: group(&hir, "pid"),
-            pod: group(&hir, "pod"),
-            regex: LazyRegex::new(source),
+            groups: ["subject", "pid", "pod"].map(|name| group(&hir, name)),
+            code: LazyPattern::new(source),
         };
         Ok((pattern, required))
     }
 
     /// As it was written.
     pub(super) fn written(&self) -> &str {
-        self.written.as_deref().unwrap_or(self.regex.source())
+        self.written.as_deref().unwrap_or(self.code.source())
     }
 
-    /// Searches the newest record, and those before it if the pattern may span several.
-    pub(crate) fn find(&self, haystack: &Haystack<'_>) -> Option<Found> {
+    /// What the first two bytes of the newest record have to be; anything, if it may not be judged by them alone.
+    pub(super) fn opening_of_newest(&self) -> Opening {
+        if self.depth == 1 && self.blanks == Blanks::Kept { self.opening } else { Opening::ANY }
+    }
+
+    /// Searches the newest record, and those before it if the pattern may span several. `ways` is room to work in.
+    pub(crate) fn find<'h>(&self, haystack: &'h Haystack<'_>, ways: &mut Vec<Way>) -> Option<Found<'h>> {
         if self.depth == 1 {
             let text = haystack.newest(self.blanks);
-            return if self.opening.admits(text) { self.find_in_one(self.regex.get()?, text) } else { None };
+            return if self.opening.admits(text) { self.find_in_one(text, ways) } else { None };
         }
-        let regex = &self.regex.get()?.regex;
+        let newest = haystack.newest(self.blanks);
+        if self.code.tail().is_some_and(|tail| !tail.may_be_in(newest, ways)) {
+            return None;
+        }
         let joined = haystack.joined(self.blanks);
         let records = self.depth.min(joined.starts.len());
-        let find = |records| self.find_in_last(regex, &joined.bytes, &joined.starts[joined.starts.len() - records..]);
+        let find = |records| self.find_in_last(&joined.bytes, &joined.starts[joined.starts.len() - records..]);
         match self.format {
             // The fewest records that match, so that `^` can stand at the start of any of them.
             Format::Native => (1..=records).find_map(find),
@@ -107,30 +112,43 @@ impl Pattern {
         }
     }
 
-    fn find_in_one(&self, compiled: &Compiled, text: &[u8]) -> Option<Found> {
-        let Compiled { regex, places } = compiled;
-        if self.subject.or(self.pid).or(self.pod).is_none() {
-            return regex.is_match(text).then_some(Found { subject: None, pid: None, pod: None, back: 0 });
+    fn find_in_one<'t>(&self, text: &'t [u8], ways: &mut Vec<Way>) -> Option<Found<'t>> {
+        match self.code.steps(self.groups).map(|steps| steps.find(text, ways)) {
+            Some(Ok(marks)) => marks.map(|marks| self.found(|nth, _| marks.group(text, nth), 0)),
+            None | Some(Err(TooLong)) => self.find_by_regex(text),
+        }
+    }
+
+    fn find_by_regex<'t>(&self, text: &'t [u8]) -> Option<Found<'t>> {
+        let Compiled { regex, places } = self.code.regex()?;
+        if self.groups.iter().all(Option::is_none) {
+            return regex.is_match(text).then(|| self.found(|_, _| None, 0));
         }
         let mut places = places.borrow_mut();
         regex.captures_read(&mut places, text)?;
-        Some(self.found(|group| places.get(group).map(|(start, end)| &text[start..end]), 0))
+        Some(self.found(|_, group| places.get(group).map(|(start, end)| &text[start..end]), 0))
     }
 
     /// A match that reaches into the newest of the records that begin at `starts`.
-    fn find_in_last(&self, regex: &Regex, bytes: &[u8], starts: &[usize]) -> Option<Found> {
+    fn find_in_last<'t>(&self, bytes: &'t [u8], starts: &[usize]) -> Option<Found<'t>> {
         let (first, newest) = (*starts.first()?, *starts.last()?);
+        if !self.opening.admits(&bytes[first..]) {
+            return None;
+        }
+        let regex = &self.code.regex()?.regex;
         // A newest record without text is reached by a match that ends at it.
         let reaches = |end: usize| first + end > newest || first + end == bytes.len() || starts.len() == 1;
         let captures = regex.captures_iter(&bytes[first..]).find(|captures| reaches(end_of(captures)))?;
         let begin = first + captures.get(0).map_or(0, |whole| whole.start());
         let record = starts.partition_point(|start| *start <= begin) - 1;
-        Some(self.found(|group| captures.get(group).map(|capture| capture.as_bytes()), starts.len() - 1 - record))
+        let back = starts.len() - 1 - record;
+        Some(self.found(|_, group| captures.get(group).map(|capture| capture.as_bytes()), back))
     }
 
-    fn found<'t>(&self, captured: impl Fn(usize) -> Option<&'t [u8]>, back: usize) -> Found {
-        let text = |group: Option<usize>| captured(group?).map(<[u8]>::to_vec);
-        Found { subject: text(self.subject), pid: text(self.pid), pod: text(self.pod), back }
+    /// `captured` gives the text of the nth of the groups, by that and by its number in the pattern.
+    fn found<'t>(&self, captured: impl Fn(usize, usize) -> Option<&'t [u8]>, back: usize) -> Found<'t> {
+        let text = |nth: usize| captured(nth, self.groups[nth]?);
+        Found { subject: text(0), pid: text(1), pod: text(2), back }
     }
 }
 

@@ -17,8 +17,29 @@ impl Selected {
         self.words[id as usize / 64] |= 1 << (id % 64);
     }
 
+    pub(crate) fn add_all(&mut self, ids: &[u32]) {
+        ids.iter().for_each(|id| self.add(*id));
+    }
+
     pub(crate) fn contains(&self, id: u32) -> bool {
         self.words[id as usize / 64] & (1 << (id % 64)) != 0
+    }
+
+    /// Takes out those of which `stays` is false; whether any is left.
+    pub(crate) fn retain(&mut self, stays: impl Fn(u32) -> bool) -> bool {
+        let mut any = 0;
+        for (index, word) in (0_u32..).zip(&mut self.words) {
+            let mut left = *word;
+            while left != 0 {
+                let bit = left.trailing_zeros();
+                left &= left - 1;
+                if !stays(index * 64 + bit) {
+                    *word &= !(1 << bit);
+                }
+            }
+            any |= *word;
+        }
+        any != 0
     }
 
     /// The numbers, smallest first.
@@ -44,6 +65,10 @@ mod tests {
         selected.reset(200);
         [199, 0, 64, 63, 0].into_iter().for_each(|id| selected.add(id));
         assert_eq!(selected.iter().collect::<Vec<_>>(), [0, 63, 64, 199]);
+        assert!(selected.retain(|id| id != 64 && id != 0));
+        assert_eq!(selected.iter().collect::<Vec<_>>(), [63, 199]);
+        assert!(!selected.retain(|_| false));
+        selected.add_all(&[5, 7]);
         selected.reset(10);
         assert_eq!(selected.iter().count(), 0);
     }

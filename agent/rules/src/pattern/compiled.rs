@@ -31,6 +31,11 @@ pub(crate) fn compiled(format: Format, pattern: &str) -> Result<(String, Hir), S
     Ok((source, hir))
 }
 
+/// The syntax tree of what [`compiled`] took; it is there then.
+pub(crate) fn syntax(source: &str) -> Option<Hir> {
+    parser().parse(source).ok()
+}
+
 /// Compiles what [`compiled`] took; it cannot fail then.
 pub(crate) fn build(source: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(source).unicode(false).size_limit(SIZE_LIMIT_BYTES).dfa_size_limit(DFA_SIZE_LIMIT_BYTES).build()

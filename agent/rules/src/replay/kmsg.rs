@@ -4,6 +4,8 @@ use std::{borrow::Cow, time::Duration};
 
 use super::saved::{Fields, Saved};
 
+/// So much of a line may be before its text.
+const HEADER_BYTES: usize = 256;
 /// Continuation lines that are looked at.
 const FIELDS_LIMIT: usize = 64;
 
@@ -27,19 +29,28 @@ pub(super) fn is_record(line: &[u8]) -> bool {
     split(line).is_some()
 }
 
+/// Priority, sequence, microseconds and text. What else is before the semicolon may be anything.
 fn split(line: &[u8]) -> Option<(u64, u64, u64, &[u8])> {
-    let semicolon = memchr::memchr(b';', &line[..line.len().min(256)])?;
-    let mut numbers = line[..semicolon].splitn(4, |byte| *byte == b',').map(number);
-    let (priority, sequence, usec) = (numbers.next()??, numbers.next()??, numbers.next()??);
-    Some((priority, sequence, usec, &line[semicolon + 1..]))
+    let (priority, rest) = number(line)?;
+    let (sequence, rest) = number(rest.strip_prefix(b",")?)?;
+    let (usec, rest) = number(rest.strip_prefix(b",")?)?;
+    let before = line.len() - rest.len();
+    let semicolon = match rest.first()? {
+        b';' => before,
+        b',' => before + memchr::memchr(b';', &rest[..rest.len().min(HEADER_BYTES.saturating_sub(before))])?,
+        _ => return None,
+    };
+    (semicolon < HEADER_BYTES).then(|| (priority, sequence, usec, &line[semicolon + 1..]))
 }
 
-fn number(digits: &[u8]) -> Option<u64> {
-    let add = |sum: u64, digit: &u8| {
-        let value = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
-        sum.checked_mul(10)?.checked_add(value)
-    };
-    if digits.is_empty() { None } else { digits.iter().try_fold(0, add) }
+/// The number that `text` begins with, and what follows it.
+fn number(text: &[u8]) -> Option<(u64, &[u8])> {
+    let (mut sum, mut count) = (0_u64, 0);
+    while let Some(digit) = text.get(count).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
+        sum = sum.checked_mul(10)?.checked_add(u64::from(digit))?;
+        count += 1;
+    }
+    (count > 0).then(|| (sum, &text[count..]))
 }
 
 /// The field `name` in the lines behind a record; `after` begins at its newline.
@@ -78,6 +89,7 @@ fn escaped(rest: &[u8]) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use nodewell_model::RecordFields;
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -109,6 +121,27 @@ mod tests {
             [&b" SUBSYSTEM=pci"[..], b"", b";", b"1,2;x", b"a,b,c;x", b"+1,2,3;x", b"1,2,99999999999999999999;x"]
         {
             assert!(!is_record(line), "{line:?}");
+        }
+    }
+
+    /// By its parts, as the kernel's documentation has them.
+    fn by_parts(line: &[u8]) -> Option<(u64, u64, u64, &[u8])> {
+        let semicolon = line.iter().take(HEADER_BYTES).position(|byte| *byte == b';')?;
+        let mut parts = std::str::from_utf8(&line[..semicolon]).ok()?.split(',');
+        let mut number =
+            || parts.next().filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()))?.parse::<u64>().ok();
+        Some((number()?, number()?, number()?, &line[semicolon + 1..]))
+    }
+
+    proptest! {
+        #[test]
+        fn a_header_is_read_as_by_its_parts(
+            line in prop_oneof![
+                "[0-9]{1,3},[0-9]{1,20},[0-9]{1,20}(,[-a-z,=]{0,260})?;[ -~]{0,9}",
+                "([0-9]{1,21}|[+ x]?)[,;][0-9]{0,20}[,;]?[0-9]{0,20}[,; ](-|c,x)?[,;]{0,2}[ -~]{0,9}",
+            ],
+        ) {
+            prop_assert_eq!(split(line.as_bytes()), by_parts(line.as_bytes()), "{}", line);
         }
     }
 }

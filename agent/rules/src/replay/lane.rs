@@ -1,6 +1,6 @@
 //! The rules of one reader, and which saved lines they listen to.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use nodewell_model::{Finding, Origin, Record};
@@ -13,10 +13,10 @@ use super::{
 };
 use crate::{
     Diagnostic,
-    detector::Detector,
-    matcher::{PAST_LIMIT_BYTES, Past, PastLine},
+    detector::{Context, Detector},
+    matcher::{PAST_LIMIT_BYTES, Past, PastLine, Scan, Seen, Selects},
     pattern,
-    rule::{FileReader, Reader, RuleSet},
+    rule::{FileReader, Reader, Rule, RuleSet},
 };
 
 /// Lines looked at for each record wanted, where other lines stand between.
@@ -26,6 +26,14 @@ const LINES_FOR_EACH_RECORD: usize = 64;
 pub(super) struct Lane {
     pub(super) detector: Detector,
     listens: Listens,
+    /// For the scan of all lanes.
+    selects: Selects,
+}
+
+/// The lanes that lines of one format can reach, and the one scan that hits wherever a pattern of any may match.
+pub(super) struct Lanes {
+    pub(super) all: Vec<Lane>,
+    pub(super) scan: Scan,
 }
 
 /// Which lines a lane reads.
@@ -39,6 +47,16 @@ enum Listens {
     },
 }
 
+/// The current line.
+pub(super) struct Line<'a> {
+    pub(super) saved: &'a Saved<'a>,
+    pub(super) number: u64,
+    /// Those that the scan has seen in it.
+    pub(super) windows: &'a [u32],
+    /// Whether the end of what a rule raises would be reported.
+    pub(super) hears_end: &'a dyn Fn(&Rule) -> bool,
+}
+
 /// The lines before the current one.
 pub(super) struct Behind<'a> {
     pub(super) bytes: &'a [u8],
@@ -47,35 +65,49 @@ pub(super) struct Behind<'a> {
     pub(super) sequence: Option<u64>,
 }
 
-impl Lane {
-    /// The lanes that lines of `format` can reach.
-    pub(super) fn all(set: &Arc<RuleSet>, format: Format) -> Result<Vec<Self>, Vec<Diagnostic>> {
-        let (mut lanes, mut diagnostics) = (Vec::new(), Vec::new());
+impl Lanes {
+    /// Those of `set`.
+    pub(super) fn of(set: &Arc<RuleSet>, format: Format) -> Result<Self, Vec<Diagnostic>> {
+        let (mut detectors, mut diagnostics) = (Vec::new(), Vec::new());
         for (index, reader) in set.readers.iter().enumerate() {
             let used = set.rules.iter().any(|rule| rule.reader == index);
             let Some(listens) = Listens::to(reader, format).filter(|_| used) else { continue };
             match Detector::new(Arc::clone(set), index) {
-                Ok(detector) => lanes.push(Self { detector, listens }),
+                Ok(detector) => detectors.push((detector, listens)),
                 Err(more) => diagnostics.extend(more),
             }
         }
-        if diagnostics.is_empty() { Ok(lanes) } else { Err(diagnostics) }
+        if !diagnostics.is_empty() {
+            return Err(diagnostics);
+        }
+        let scan = Scan::joined(detectors.iter().map(|(detector, _)| detector.matcher().scan()), format.own_windows());
+        let joined = |(detector, listens): (Detector, Listens)| {
+            let selects = detector.matcher().selects_in(&scan);
+            Lane { detector, listens, selects }
+        };
+        let all = detectors.into_iter().map(joined).collect();
+        Ok(Self { all, scan })
     }
+}
 
-    /// Judges `saved`, if this lane reads it.
-    pub(super) fn judge(&mut self, saved: &Saved<'_>, behind: &Behind<'_>, number: u64, out: &mut Vec<Finding>) {
+impl Lane {
+    /// Judges `line`, if this lane reads it.
+    pub(super) fn judge(&mut self, line: &Line<'_>, behind: &Behind<'_>, out: &mut Vec<Finding>) {
+        let Line { saved, number, windows, hears_end } = *line;
         let Some(text) = self.listens.text(saved) else { return };
         let past = PastOf { behind, listens: &self.listens };
+        let seen = self.listens.is_as_written(saved).then_some(Seen { windows, selects: &self.selects });
+        let context = Context { past: &past, known: saved.known, seen, hears_end };
         let record = Record {
             time: time_of(saved),
             since_boot: saved.since_boot,
             boot_id: saved.boot_id,
             origin: Origin::Line { number },
-            text: &text,
+            text,
             fields: &saved.fields,
             test: false,
         };
-        self.detector.judge(&record, &past, saved.known, out);
+        self.detector.judge(&record, &context, out);
     }
 }
 
@@ -101,11 +133,19 @@ impl Listens {
     }
 
     /// What this lane takes for the text of `saved`.
-    fn text<'a>(&self, saved: &'a Saved<'_>) -> Option<Cow<'a, [u8]>> {
+    fn text<'a>(&self, saved: &'a Saved<'_>) -> Option<&'a [u8]> {
         match self {
-            Self::Kernel => saved.kernel.then_some(Cow::Borrowed(&*saved.text)),
-            Self::Journal => Some(Cow::Borrowed(&*saved.text)),
-            Self::File { message, skip } => file_text(saved.line, message.as_ref(), skip).map(Cow::Borrowed),
+            Self::Kernel => saved.kernel.then_some(&*saved.text),
+            Self::Journal => Some(&*saved.text),
+            Self::File { message, skip } => file_text(saved.line, message.as_ref(), skip),
+        }
+    }
+
+    /// Whether that text stands in the line as it is.
+    fn is_as_written(&self, saved: &Saved<'_>) -> bool {
+        match self {
+            Self::Kernel | Self::Journal => saved.is_as_written(),
+            Self::File { .. } => true,
         }
     }
 }

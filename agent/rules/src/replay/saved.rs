@@ -59,6 +59,11 @@ impl<'a> Saved<'a> {
             is_shaped: true,
         }
     }
+
+    /// Whether the text is a part of the line, with nothing undone.
+    pub(super) fn is_as_written(&self) -> bool {
+        matches!(self.text, Cow::Borrowed(_))
+    }
 }
 
 /// How lines are read.

@@ -67,6 +67,17 @@ fn pushed(rules: Vec<Rule>, texts: &[Vec<u8>]) -> Vec<(u64, String, String)> {
     all
 }
 
+/// A recovery of one subject, of all, and one in the line that shows the fault.
+fn recovering_rules() -> Vec<Rule> {
+    let mut down = lasting(rule("Down", r"^(?P<subject>\w): down"), "LinkDown");
+    down.clears.patterns =
+        [r"^(?P<subject>\w): link is up", "^all links are up", "recovered$"].map(str::to_owned).to_vec();
+    let mut slow = lasting(rule("Slow", r"^(?P<subject>\w): slow"), "LinkDown");
+    slow.clears = down.clears.clone();
+    slow.clears.boot = true;
+    vec![down, slow, rule("Note", "links are")]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
@@ -94,6 +105,33 @@ proptest! {
             .collect();
         prop_assert_eq!(replayed, expected);
         prop_assert_eq!(read.lines, line - 1);
+    }
+
+    /// What would not be reported is not looked for, and what is reported is the same.
+    #[test]
+    fn ends_are_those_of_a_detector_that_looks_for_all(
+        texts in prop::collection::vec(
+            proptest::sample::select(&[
+                "a: down", "b: down", "a: slow", "a: link is up", "b: link is up", "all links are up",
+                "a: down recovered", "recovered", "a: slow all links are up", "x",
+            ][..]),
+            0..30,
+        ),
+    ) {
+        let log: String = (0..).zip(&texts).map(|(n, text)| format!("6,{n},{n},-;{text}\n")).collect();
+        let mut replayed = Vec::new();
+        let shown = |f: &ReplayFinding| {
+            replayed.push((f.line, f.kind == ReplayKind::Clear, f.reason.clone(), f.subject.clone()));
+        };
+        Replay::new(set_of(recovering_rules()), Format::Kmsg).run(log.as_bytes(), shown).unwrap();
+        let (mut detector, mut raised, mut expected) = (detector(recovering_rules()), Raised::default(), Vec::new());
+        for (line, text) in (1..).zip(&texts) {
+            let mut out = Vec::new();
+            detector.push(&record(text.as_bytes(), 0), &mut out);
+            out.retain(|finding| raised.admits(finding, None));
+            expected.extend(out.into_iter().map(|f| (line, f.kind == FindingKind::Clear, f.reason, f.subject)));
+        }
+        prop_assert_eq!(replayed, expected);
     }
 
     #[test]

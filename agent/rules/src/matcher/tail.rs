@@ -1,0 +1,106 @@
+//! What the newest line has to begin with for a pattern of several lines to match: that is looked at before the lines
+//! before it are even read.
+
+use std::slice::from_ref;
+
+use regex_syntax::hir::{Hir, HirKind, Look};
+
+use super::{
+    literal::can_match_newline,
+    steps::{GROUPS, Steps, Way},
+};
+
+/// What of a match is behind its last newline. A match that reaches into the newest record has that at the start of the
+/// record, or behind a newline in it.
+pub(super) struct Tail(Steps);
+
+impl Tail {
+    /// `None`: nothing is known of where the last line of a match begins.
+    pub(super) fn of(hir: &Hir) -> Option<Self> {
+        Steps::of(&last_line(hir)?, [None; GROUPS]).map(Self)
+    }
+
+    /// False if no match reaches into a newest record with this text.
+    pub(super) fn may_be_in(&self, text: &[u8], ways: &mut Vec<Way>) -> bool {
+        let behind_newlines = memchr::memchr_iter(b'\n', text).map(|newline| newline + 1);
+        let mut starts = std::iter::once(0).chain(behind_newlines);
+        starts.any(|start| !matches!(self.0.find(&text[start..], ways), Ok(None)))
+    }
+}
+
+/// The part of `hir` that follows the last newline of every match, as a pattern for a text that begins with it.
+fn last_line(hir: &Hir) -> Option<Hir> {
+    let HirKind::Concat(parts) = hir.kind() else { return None };
+    let last = parts.iter().rposition(can_match_newline)?;
+    let mut line = vec![Hir::look(Look::Start)];
+    match parts[last].kind() {
+        HirKind::Literal(literal) => {
+            let behind = memchr::memrchr(b'\n', &literal.0)? + 1;
+            line.push(Hir::literal(&literal.0[behind..]));
+        }
+        _ if ends_in_newline(&parts[..=last]) => {}
+        _ => return None,
+    }
+    line.extend_from_slice(&parts[last + 1..]);
+    Some(Hir::concat(line))
+}
+
+/// Whether the last byte of every match of `parts`, one behind the other, is a newline.
+fn ends_in_newline(parts: &[Hir]) -> bool {
+    let Some((last, before)) = parts.split_last() else { return false };
+    match last.kind() {
+        HirKind::Empty | HirKind::Look(_) => ends_in_newline(before),
+        HirKind::Literal(literal) => literal.0.ends_with(b"\n"),
+        HirKind::Class(_) => false,
+        HirKind::Repetition(repetition) => {
+            ends_in_newline(from_ref(repetition.sub.as_ref())) && (repetition.min > 0 || ends_in_newline(before))
+        }
+        HirKind::Capture(capture) => ends_in_newline(from_ref(capture.sub.as_ref())),
+        HirKind::Concat(parts) => ends_in_newline(parts),
+        HirKind::Alternation(branches) => branches.iter().all(|branch| ends_in_newline(from_ref(branch))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{LoadPlan, load, pattern::compiled, rule::Format};
+
+    fn tail(pattern: &str) -> Option<Tail> {
+        Tail::of(&compiled(Format::Native, pattern).unwrap().1)
+    }
+
+    #[test]
+    fn the_newest_line_has_to_begin_with_what_follows_the_last_newline() {
+        for (pattern, lines, others) in [
+            (r"^Oops\nIP: \[<", &["IP: [<", "IP: [<x", "x\nIP: [<"][..], &["x IP: [<", "IP", "x\nIP", ""][..]),
+            (r"a\n(?:[^\n]*\n)?(?:b: )?c$", &["c", "b: c", "x\nc"], &["x", "b: ", "cc", "c\n"]),
+            (r"a(?:x?\n){1,3}b", &["b", "bb"], &["ab", "", "x"]),
+            (r"^a\n", &["", "x"], &[]),
+        ] {
+            let tail = tail(pattern).unwrap();
+            for (text, expected) in lines.iter().map(|line| (line, true)).chain(others.iter().map(|line| (line, false)))
+            {
+                assert_eq!(tail.may_be_in(text.as_bytes(), &mut Vec::new()), expected, "{pattern} in {text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_last_line_that_may_begin_anywhere_is_not_known() {
+        for pattern in ["a", r"a\nb|c", r"(?s)a.*b", r"a(?:\nb)?c", r"a\n?b", r"a(?:b\n)?c", r"a\n(?:b|\nc)d", r"a\s+b"]
+        {
+            assert!(tail(pattern).is_none(), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn the_shipped_patterns_of_several_lines_have_one() {
+        let set = load(&LoadPlan::default()).set;
+        let of_several = set.rules.iter().filter(|rule| rule.lines > 1).flat_map(|rule| &rule.patterns);
+        let of_several = of_several.filter(|pattern| can_match_newline(&compiled(Format::Native, pattern).unwrap().1));
+        let without: Vec<&String> = of_several.filter(|pattern| tail(pattern).is_none()).collect();
+        // Those two may have anything before what they end with.
+        assert!(without.iter().all(|pattern| pattern.starts_with("(?s)^NVRM: ")), "{without:#?}");
+    }
+}
