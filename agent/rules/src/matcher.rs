@@ -58,6 +58,7 @@ impl Matcher {
         for (index, rule) in set.rules.iter().enumerate().filter(|(_, rule)| rule.reader == reader) {
             builder.add_rule(rule, index);
         }
+        frequency::forget();
         if builder.diagnostics.is_empty() { Ok(builder.finish()) } else { Err(builder.diagnostics) }
     }
 

@@ -1,6 +1,6 @@
 //! How common each byte is in kernel logs: what makes one window of a literal rarer than another.
 
-use std::sync::OnceLock;
+use std::cell::RefCell;
 
 /// Occurrences in 65,536 bytes of message text, never 0. Counted once over 25 raw captures of real kernels (5.10, 6.1
 /// and 6.18: whole boots, faults and the quiet between them, 12,000 records); only the order of magnitude matters.
@@ -37,17 +37,28 @@ pub(super) fn expected(text: &[u8]) -> f64 {
     independent + if is_ordinary(text) { ORDINARY_EXPECTED } else { 0.0 }
 }
 
+thread_local! {
+    /// The parts of ordinary lines by their length, in order: while rules are made ready.
+    static KNOWN: RefCell<[Vec<u32>; 5]> = const { RefCell::new([const { Vec::new() }; 5]) };
+}
+
+/// Rules are ready: what only their windows needed is given back.
+pub(super) fn forget() {
+    drop(KNOWN.take());
+}
+
 /// Whether ordinary lines hold all of `text`, by four bytes at a time. Every pattern asks it of dozens.
 fn is_ordinary(text: &[u8]) -> bool {
-    static KNOWN: [OnceLock<Vec<u32>>; 5] = [const { OnceLock::new() }; 5];
     let length = text.len().min(4);
-    let known = KNOWN[length].get_or_init(|| {
-        let mut known: Vec<u32> = ORDINARY.as_bytes().windows(length.max(1)).map(number).collect();
-        known.sort_unstable();
-        known.dedup();
-        known
-    });
-    text.windows(length.max(1)).all(|part| known.binary_search(&number(part)).is_ok())
+    KNOWN.with_borrow_mut(|known| {
+        let known = &mut known[length];
+        if known.is_empty() {
+            known.extend(ORDINARY.as_bytes().windows(length.max(1)).map(number));
+            known.sort_unstable();
+            known.dedup();
+        }
+        text.windows(length.max(1)).all(|part| known.binary_search(&number(part)).is_ok())
+    })
 }
 
 /// At most four bytes as a number.

@@ -1,16 +1,14 @@
 //! What a text must contain for a pattern to match: short byte windows, taken from the pattern's syntax tree.
 
 mod bytes;
+mod place;
 mod window;
 
 use bytes::Bytes;
+use place::Place;
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 pub(super) use window::{KEY_BYTES, Window};
 
-use super::frequency;
-
-/// A case-insensitive window of four letters has sixteen spellings.
-const SPELLINGS_LIMIT: usize = 16;
 /// Windows that one pattern may ask for; a longer list of alternatives is better off in the slow lane.
 const WINDOWS_LIMIT: usize = 32;
 /// Past this many atoms the rest of a pattern is not looked at.
@@ -45,13 +43,17 @@ impl Required {
     /// What searching costs: lines that are selected in vain, and what is compared in vain. How many windows there are
     /// costs nothing.
     fn cost(&self) -> f64 {
-        let short = self.windows.iter().any(|window| window.key().len() < KEY_BYTES);
-        self.expected + self.expected_keys * COMPARISON + if short { SHORT_COST } else { 0.0 }
+        let is_short = self.windows.iter().any(|window| window.key().len() < KEY_BYTES);
+        cost(self.expected, self.expected_keys, is_short)
     }
 
     fn or_cheaper(self, other: Self) -> Self {
         if other.cost() < self.cost() { other } else { self }
     }
+}
+
+fn cost(expected: f64, expected_keys: f64, is_short: bool) -> f64 {
+    expected + expected_keys * COMPARISON + if is_short { SHORT_COST } else { 0.0 }
 }
 
 /// One step of a pattern read from left to right.
@@ -191,45 +193,12 @@ fn cheapest_of(run: &[&[u8]], mut best: Option<Required>) -> Option<Required> {
             break;
         }
         for at in 0..(run.len() + 1).saturating_sub(length) {
-            // Spelling it out is the dear part of loading rules.
-            let least = least_expected(&run[at..at + length]) * COMPARISON;
-            let hopeless = best.as_ref().is_some_and(|best| least >= best.cost());
-            let spelled = if hopeless { None } else { spelled(run, at, length) };
-            best = best.into_iter().chain(spelled).reduce(Required::or_cheaper);
+            let place = Place::of(run, at, length);
+            let cheaper = place.and_then(|place| place.below(best.as_ref().map_or(f64::INFINITY, Required::cost)));
+            best = cheaper.or(best);
         }
     }
     best
-}
-
-/// What all spellings of a window are expected at least.
-fn least_expected(positions: &[&[u8]]) -> f64 {
-    let at = |bytes: &&[u8]| bytes.iter().map(|byte| frequency::expected_byte(*byte)).sum::<f64>();
-    positions.iter().map(at).product()
-}
-
-/// Every spelling of the key of `length` places at place `at` of a run, with what has one spelling around it.
-fn spelled(run: &[&[u8]], at: usize, length: usize) -> Option<Required> {
-    let positions = &run[at..at + length];
-    let spellings = positions.iter().map(|bytes| bytes.len()).product::<usize>();
-    if spellings > SPELLINGS_LIMIT {
-        return None;
-    }
-    let mut keys = vec![Vec::new()];
-    for bytes in positions {
-        keys = keys.iter().flat_map(|head| bytes.iter().map(|byte| [head, &[*byte][..]].concat())).collect();
-    }
-    let mut before: Vec<u8> = run[..at].iter().rev().map_while(|bytes| only(bytes)).collect();
-    before.reverse();
-    let behind: Vec<u8> = run[at + length..].iter().map_while(|bytes| only(bytes)).collect();
-    let windows: Vec<Window> = keys.iter().map(|key| Window::new(&before, key, &behind)).collect();
-    let expected = windows.iter().map(|window| frequency::expected(window)).sum();
-    let expected_keys = keys.iter().map(|key| frequency::expected(key)).sum();
-    Some(Required { windows, expected, expected_keys })
-}
-
-/// The byte, if there is one alone.
-fn only(bytes: &[u8]) -> Option<u8> {
-    if let [byte] = bytes { Some(*byte) } else { None }
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use std::ops::Deref;
 /// What the scan reads at once.
 pub(in crate::matcher) const KEY_BYTES: usize = 4;
 /// A longer text is hardly ever rarer.
-const LONGEST: usize = 24;
+pub(super) const LONGEST: usize = 24;
 /// What is before the key at most, so that there is room behind it, too.
-const LONGEST_BEFORE: usize = 12;
+pub(super) const LONGEST_BEFORE: usize = 12;
 
 /// A text of at most [`LONGEST`] bytes, in place, that is found by the [`KEY_BYTES`] of it that are rarest, or by fewer where
 /// it has fewer.
@@ -23,9 +23,18 @@ impl Window {
     /// `key` and the bytes around it, as many as there is room for.
     pub(in crate::matcher) fn new(before: &[u8], key: &[u8], behind: &[u8]) -> Self {
         let before = &before[before.len().saturating_sub(LONGEST_BEFORE)..];
+        Self::around(before.iter().copied(), key, behind.iter().copied())
+    }
+
+    /// The same of at most [`LONGEST_BEFORE`] bytes before the key.
+    pub(super) fn around(
+        before: impl ExactSizeIterator<Item = u8>,
+        key: &[u8],
+        behind: impl Iterator<Item = u8>,
+    ) -> Self {
         let mut window = Self { bytes: [0; LONGEST], count: 0, key_at: before.len() as u8, key_count: key.len() as u8 };
-        for (place, byte) in window.bytes.iter_mut().zip(before.iter().chain(key).chain(behind)) {
-            *place = *byte;
+        for (place, byte) in window.bytes.iter_mut().zip(before.chain(key.iter().copied()).chain(behind)) {
+            *place = byte;
             window.count += 1;
         }
         window
