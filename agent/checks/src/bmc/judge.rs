@@ -118,7 +118,7 @@ impl BmcJudge {
         }
         let (reason, text) = match meaning {
             Meaning::Fault { text, .. } => {
-                let was_brief = self.history.alarms.note(&event, *is_news);
+                let was_brief = self.history.alarms.note(&event, *is_news, now.boottime);
                 was_brief.then_some(("BmcAlarmBrief", text))?
             }
             Meaning::Happens { reason, text } => event.is_assertion.then_some((reason, text))?,
@@ -180,7 +180,7 @@ impl BmcJudge {
             }
             let faults = sensors.entry((fault.condition, subject)).or_default();
             if alarm.holds() {
-                let fields: MessageArgs<'_> = &[("state", &fault.text), ("time", &shown_time(alarm.time))];
+                let fields: MessageArgs<'_> = &[("state", &alarm.shown(fault.text)), ("time", &shown_time(alarm.time))];
                 // One for each reason.
                 faults.insert(fault.reason, Fault::of(fault.reason, fields));
             }

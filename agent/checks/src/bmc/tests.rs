@@ -2,6 +2,7 @@
 
 mod events;
 mod fake;
+mod flapping;
 mod log;
 
 use std::{fs, time::Duration};
