@@ -323,6 +323,7 @@ impl Agent {
                     socket: Arc::clone(&self.socket_counters),
                     store: self.shared_state.store().clone(),
                     statistics: Rc::new(Statistics::new(self.config.statistics.enabled)),
+                    inventory: InventoryFiles::of(&self.config.socket.path),
                 };
                 self.vital.spawn_local(exporters::metrics::serve(listener, sources));
             }

@@ -6,6 +6,7 @@
 mod apiserver;
 mod configuration;
 mod exposition;
+mod inventory;
 mod monitors;
 mod problems;
 mod process;
@@ -27,7 +28,10 @@ use tokio::{
 pub use exposition::{Exposition, MetricType};
 pub use statistics::Statistics;
 
-use crate::{exporters::apiserver::ApiStats, shared_state::SharedState, socket::Counters, store::Store};
+use crate::{
+    exporters::apiserver::ApiStats, inventory::InventoryFiles, shared_state::SharedState, socket::Counters,
+    store::Store,
+};
 
 /// A scraper or two, and a person with curl.
 const CONNECTION_LIMIT: usize = 8;
@@ -44,6 +48,7 @@ pub struct MetricSources {
     pub socket: Arc<Counters>,
     pub store: Store,
     pub statistics: Rc<Statistics>,
+    pub inventory: InventoryFiles,
 }
 
 /// Binds the address; a taken port is reported, and is not fatal to the agent.
@@ -97,6 +102,7 @@ async fn text(sources: &MetricSources) -> String {
     let statistics = sources.statistics.text(&rules.statistics).await;
     let mut exposition = Exposition::default();
     problems::write(&mut exposition, sources);
+    inventory::write(&mut exposition, sources);
     monitors::write(&mut exposition, &sources.shared_state);
     apiserver::write(&mut exposition, sources);
     socket::write(&mut exposition, &sources.socket);

@@ -288,7 +288,7 @@ impl BmcJudge {
             Bmc::Answers { .. } => self.history.alarms.reported().any(|(alarm, _)| alarm.holds()).then_some("alarmed"),
         };
         let states = word.into_iter().map(|word| (word.to_owned(), 1)).collect();
-        Some(Hardware { class: "BMCs".to_owned(), total: 1, states, informational: false })
+        Some(Hardware { class: "BMCs".to_owned(), total: 1, states, ..Hardware::default() })
     }
 }
 

@@ -130,8 +130,8 @@ impl Slot {
             serial,
             slot: structure.string(0x10),
             model: word::clean(&format!("{maker} {part}")),
-            firmware: String::new(),
             amount: structure.mebibytes(),
+            ..Component::default()
         };
         Self { bank: structure.string(0x11), module, is_ram: !NO_RAM.contains(&structure.byte(0x12)) }
     }

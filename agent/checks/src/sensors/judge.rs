@@ -175,7 +175,7 @@ impl SensorsJudge {
             *states.entry(word.to_owned()).or_default() += 1;
         }
         let total = u32::try_from(self.last.len()).unwrap_or(u32::MAX);
-        Hardware { class: "fans and temperatures".to_owned(), total, states, informational: false }
+        Hardware { class: "fans and temperatures".to_owned(), total, states, ..Hardware::default() }
     }
 }
 

@@ -135,7 +135,7 @@ fn hardware(verdicts: &[Verdict]) -> Vec<Hardware> {
         *states.entry(state_name.to_owned()).or_insert(0) += 1;
     }
     let total = u32::try_from(modules.len()).unwrap_or(u32::MAX);
-    let hardware = Hardware { class: "memory modules".to_owned(), total, states, informational: false };
+    let hardware = Hardware { class: "memory modules".to_owned(), total, states, ..Hardware::default() };
     (total > 0).then_some(hardware).into_iter().collect()
 }
 
