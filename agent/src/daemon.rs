@@ -324,6 +324,7 @@ impl Agent {
                     store: self.shared_state.store().clone(),
                     statistics: Rc::new(Statistics::new(self.config.statistics.enabled, self.config.cluster.clone())),
                     cluster: self.config.cluster.as_deref().map(Rc::from),
+                    inventory: InventoryFiles::of(&self.config.socket.path),
                 };
                 let guard = self.config.metrics_tls.guard();
                 self.vital.spawn_local(exporters::metrics::serve(listener, guard, sources));

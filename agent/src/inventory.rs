@@ -9,7 +9,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use nodewell_model::inventory::{Acceptance, InventoryView};
+use nodewell_model::{
+    DeviceFacts,
+    inventory::{Acceptance, Component, ComponentClass, ComponentView, InventoryView},
+    view::HardwareView,
+};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::runtime::shared_file::SharedFile;
@@ -63,6 +67,40 @@ impl InventoryFiles {
     }
 }
 
+/// The class of devices of the GPU check.
+const GPUS: &str = "GPUs";
+
+/// The inventory with what only GPUs' own check knows of them, which asks their driver.
+#[must_use]
+pub fn with_gpus(mut view: InventoryView, hardware: &[HardwareView]) -> InventoryView {
+    for facts in hardware.iter().filter(|class| class.class == GPUS).flat_map(|class| &class.devices) {
+        let is_it = |one: &ComponentView| one.class == ComponentClass::Accelerator && one.component.slot == facts.name;
+        match view.components.iter_mut().find(|one| is_it(one)) {
+            Some(known) => add(&mut known.component, facts),
+            None => view.components.push(shown_by_check(facts)),
+        }
+    }
+    view
+}
+
+/// What both know the inventory keeps.
+fn add(component: &mut Component, facts: &DeviceFacts) {
+    let DeviceFacts { name: _, model: _, firmware, driver } = facts;
+    for (known, fact) in [(&mut component.firmware, firmware), (&mut component.driver, driver)] {
+        if known.is_empty() {
+            known.clone_from(fact);
+        }
+    }
+}
+
+/// One that the inventory does not show: it is off, or did not look yet.
+fn shown_by_check(facts: &DeviceFacts) -> ComponentView {
+    let DeviceFacts { name, model, firmware, driver } = facts.clone();
+    let component = Component { slot: name, model, firmware, driver, ..Component::default() };
+    let (class, name) = (ComponentClass::Accelerator, component.name(ComponentClass::Accelerator));
+    ComponentView { class, name, component, missing: false, last_seen: None, accepted: None }
+}
+
 fn write(file: &SharedFile, value: &impl Serialize) -> io::Result<()> {
     file.write(&serde_json::to_vec(value)?)
 }
@@ -79,6 +117,48 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
+
+    fn gpu(name: &str, firmware: &str) -> DeviceFacts {
+        let (model, driver) = ("NVIDIA H100".to_owned(), "nvidia 580.65.06".to_owned());
+        DeviceFacts { name: name.to_owned(), model, firmware: firmware.to_owned(), driver }
+    }
+
+    #[test]
+    fn what_the_gpu_check_knows_is_added_and_what_the_inventory_has_stays() {
+        let inventoried = |slot: &str, firmware: &str| {
+            let (slot, firmware) = (slot.to_owned(), firmware.to_owned());
+            let component = Component { slot, firmware, model: "10de:2330".to_owned(), ..Component::default() };
+            let (class, name) = (ComponentClass::Accelerator, component.name(ComponentClass::Accelerator));
+            ComponentView { class, name, component, missing: false, last_seen: None, accepted: None }
+        };
+        let components = vec![inventoried("0000:41:00.0", ""), inventoried("0000:42:00.0", "known")];
+        let devices = vec![gpu("0000:41:00.0", "96.00"), gpu("0000:42:00.0", "other"), gpu("0000:43:00.0", "96.00")];
+        let class = |class: &str, devices| HardwareView {
+            class: class.to_owned(),
+            total: 3,
+            healthy: 3,
+            states: std::collections::BTreeMap::new(),
+            unconfirmed_since: None,
+            informational: false,
+            devices,
+        };
+        let hardware = [class("disks", vec![gpu("0000:41:00.0", "a disk's")]), class("GPUs", devices)];
+        let view = with_gpus(InventoryView { components, ..InventoryView::default() }, &hardware);
+        let shown: Vec<_> = view
+            .components
+            .iter()
+            .map(|ComponentView { name, component, .. }| {
+                [name, &component.model, &component.firmware, &component.driver].map(String::as_str)
+            })
+            .collect();
+        let expected = [
+            ["accelerator 0000:41:00.0", "10de:2330", "96.00", "nvidia 580.65.06"],
+            ["accelerator 0000:42:00.0", "10de:2330", "known", "nvidia 580.65.06"],
+            ["accelerator 0000:43:00.0", "NVIDIA H100", "96.00", "nvidia 580.65.06"],
+        ];
+        assert_eq!(shown, expected);
+        assert_eq!(with_gpus(InventoryView::default(), &[]), InventoryView::default());
+    }
 
     #[test]
     fn both_files_are_read_as_they_were_written_and_garbage_is_nothing() {

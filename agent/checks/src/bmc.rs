@@ -1,5 +1,5 @@
-//! The board's management controller (BMC), by the kernel's IPMI device: its event log (SEL), and what its sensors show
-//! of the states that the log has.
+//! The board's management controller (BMC), by the kernel's IPMI device: its event log (SEL), what its sensors show of the
+//! states that the log has, and what its repository (SDR) calls them.
 
 mod alarm;
 mod commands;
@@ -7,8 +7,11 @@ mod event;
 pub(crate) mod fuzzing;
 mod judge;
 mod meaning;
+mod names;
 mod reader;
 mod reading;
+mod repository;
+mod sensor_record;
 mod settings;
 mod transport;
 mod walk;

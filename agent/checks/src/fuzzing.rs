@@ -5,10 +5,11 @@ use nodewell_sys::proc::{Mount, Stat, Status, mountinfo};
 
 use crate::{bmc, disk::megaraid, inventory};
 
-/// A RAID card's answers, a BMC's event log, a board's tables: each parser gets the same bytes.
+/// A RAID card's answers, a BMC's event log and sensors, a board's tables: each parser gets the same bytes.
 pub fn firmware(bytes: &[u8]) {
     megaraid::fuzzing::raid(bytes);
     bmc::fuzzing::event_log(bytes);
+    bmc::fuzzing::sensor_records(bytes);
     inventory::fuzzing::tables(bytes);
 }
 

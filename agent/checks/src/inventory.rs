@@ -3,7 +3,7 @@
 
 mod class;
 mod compare;
-mod dmi;
+pub(crate) mod dmi;
 mod facts;
 pub(crate) mod fuzzing;
 mod history;

@@ -1,9 +1,11 @@
-//! Memory: what EDAC counts for each module, and what the kernel took out of use.
+//! Memory: what EDAC counts for each module, what CXL devices report, and what the kernel took out of use.
 //!
 //! Sources, none of which has to be there: EDAC in sysfs, `HardwareCorrupted` and `memory_failure`, RAS trace events.
 //! The kernel's log has rules for the same faults (rules/shipped/memory.toml) with the same reasons and subjects.
 
 pub mod bucket;
+pub mod cxl;
+mod cxl_state;
 pub mod edac;
 mod join;
 pub mod judge;

@@ -8,6 +8,7 @@ pub mod boot_history;
 pub mod clock;
 pub mod debounce;
 pub mod device_file;
+pub mod flapping;
 pub mod growth;
 pub mod judge;
 pub mod last_saved;

@@ -24,6 +24,7 @@ fn add(classes: &mut BTreeMap<String, HardwareView>, hardware: &Hardware, daemon
         states: BTreeMap::new(),
         unconfirmed_since: None,
         informational: hardware.informational,
+        devices: Vec::new(),
     });
     class.total = class.total.saturating_add(hardware.total);
     class.healthy = class.healthy.saturating_add(hardware.healthy());
@@ -33,6 +34,7 @@ fn add(classes: &mut BTreeMap<String, HardwareView>, hardware: &Hardware, daemon
     }
     // Devices, if any daemon counts them as such.
     class.informational &= hardware.informational;
+    class.devices.extend(hardware.devices.iter().cloned());
     // The oldest silence: since then not all of these figures are confirmed.
     class.unconfirmed_since = class.unconfirmed_since.into_iter().chain(daemon.silent_since).min();
 }

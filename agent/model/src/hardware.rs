@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// One class of devices of one daemon, such as `8 GPUs: 1 lost`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hardware {
     /// In the plural, as people say it: `disks`, `GPUs`, `memory modules`.
@@ -19,6 +19,25 @@ pub struct Hardware {
     /// `1 reboot due`. It is shown apart from the hardware, and is in no metric.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub informational: bool,
+    /// Of those by which the nodes of a fleet are compared: what they are, and what they run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DeviceFacts>,
+}
+
+/// One device; what it does not show is empty.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceFacts {
+    /// Its subject: a PCI address.
+    pub name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
+    /// A GPU's VBIOS.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub firmware: String,
+    /// `nvidia 580.65.06`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub driver: String,
 }
 
 impl Hardware {

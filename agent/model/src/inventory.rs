@@ -50,6 +50,9 @@ pub struct Component {
     pub model: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub firmware: String,
+    /// The kernel's driver, with its version where it has one of its own.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub driver: String,
     /// MiB of memory and of its modules, the number of CPUs; 0 for others.
     #[serde(skip_serializing_if = "is_zero")]
     pub amount: u64,

@@ -28,7 +28,7 @@ pub use ack::Ack;
 pub use condition::ConditionSpec;
 pub use event::EventRecord;
 pub use finding::{Action, Finding, FindingKind, RequiredProof};
-pub use hardware::Hardware;
+pub use hardware::{DeviceFacts, Hardware};
 pub use mute::{Mute, MuteKey};
 pub use name::{Name, NameError};
 pub use origin::{BootId, Origin};

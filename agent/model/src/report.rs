@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nodewell_printable::is_hidden;
 
 use crate::{
-    Condition, ConditionStatus, Event, Hardware, Status,
+    Condition, ConditionStatus, DeviceFacts, Event, Hardware, Status,
     text::{SUBJECT_LIMIT_BYTES, cut},
 };
 
@@ -23,6 +23,10 @@ pub const SOURCE_LIMIT_BYTES: usize = 64;
 pub const CLASSES_LIMIT: usize = 16;
 /// States that devices of one class may be in.
 pub const STATES_LIMIT: usize = 16;
+/// Devices of one class that a daemon may describe.
+pub const DEVICES_LIMIT: usize = 64;
+/// The longest name, model or version of a device, in bytes.
+pub const FACT_LIMIT_BYTES: usize = 64;
 /// The longest name of a class or a state, in bytes: a column of `nodewell status`.
 pub const WORD_LIMIT_BYTES: usize = 32;
 
@@ -177,7 +181,26 @@ impl Hardware {
         if unhealthy > u64::from(self.total) {
             return Err(format!("has {unhealthy} that are not well of {} in all", self.total));
         }
-        Ok(())
+        if self.devices.len() > DEVICES_LIMIT {
+            return Err(format!("describes at most {DEVICES_LIMIT} devices, not {}", self.devices.len()));
+        }
+        self.devices.iter().try_for_each(DeviceFacts::check)
+    }
+}
+
+impl DeviceFacts {
+    fn check(&self) -> Result<(), String> {
+        if self.name.is_empty() {
+            return Err("describes a device without a name".to_owned());
+        }
+        let facts = [&self.name, &self.model, &self.firmware, &self.driver];
+        match facts.into_iter().find(|fact| fact.len() > FACT_LIMIT_BYTES || fact.contains(char::is_control)) {
+            Some(fact) => {
+                let given = cut(fact, FACT_LIMIT_BYTES);
+                Err(format!("describes a device in lines of at most {FACT_LIMIT_BYTES} bytes, not {given:?}"))
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -294,6 +317,21 @@ mod tests {
             (
                 r#"{"source":"a","hardware":[{"class":"disks=","total":2}]}"#.to_owned(),
                 "field `hardware[0]` takes names of 1 to 32 letters",
+            ),
+            (
+                format!(
+                    r#"{{"source":"a","hardware":[{{"class":"GPUs","total":1,"devices":[{{"name":"{long}"}}]}}]}}"#
+                ),
+                "field `hardware[0]` describes a device in lines of at most 64 bytes",
+            ),
+            (
+                r#"{"source":"a","hardware":[{"class":"GPUs","total":1,"devices":[{"name":""}]}]}"#.to_owned(),
+                "field `hardware[0]` describes a device without a name",
+            ),
+            (
+                r#"{"source":"a","hardware":[{"class":"GPUs","total":1,"devices":[{"name":"a","driver":"b\u0007"}]}]}"#
+                    .to_owned(),
+                "field `hardware[0]` describes a device in lines",
             ),
         ] {
             assert!(messages(&json).starts_with(start), "{}", messages(&json));

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Ack, ConditionStatus, Mute, Name, Severity};
+use crate::{Ack, ConditionStatus, DeviceFacts, Mute, Name, Severity};
 
 /// The whole account of one node: what `nodewell status --json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,6 +60,9 @@ pub struct HardwareView {
     /// No devices: a fact about the host that is no fault, such as a reboot that is due.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub informational: bool,
+    /// What some of them are and run, for `GET /v1/inventory` and metrics.
+    #[serde(skip)]
+    pub devices: Vec<DeviceFacts>,
 }
 
 /// A peer that was refused on the socket.

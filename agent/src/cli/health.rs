@@ -165,6 +165,7 @@ mod tests {
             states: states.iter().map(|(state, count)| ((*state).to_owned(), *count)).collect::<BTreeMap<_, _>>(),
             unconfirmed_since: None,
             informational,
+            devices: Vec::new(),
         };
         node.hardware = vec![class(&[], false), class(&[("lost", 1)], false), class(&[("due", 1)], true)];
         let daemon = |state| DaemonView { state, ..daemon() };

@@ -2,6 +2,7 @@
 
 mod apiserver;
 mod configuration;
+mod inventory;
 mod monitors;
 mod problems;
 mod process;
@@ -21,7 +22,10 @@ use tokio::{net::TcpListener, sync::watch};
 pub use nodewell_metrics::bind;
 pub use statistics::Statistics;
 
-use crate::{exporters::apiserver::ApiStats, shared_state::SharedState, socket::Counters, store::Store};
+use crate::{
+    exporters::apiserver::ApiStats, inventory::InventoryFiles, shared_state::SharedState, socket::Counters,
+    store::Store,
+};
 
 /// What the exposition is made from.
 #[derive(Debug, Clone)]
@@ -34,6 +38,7 @@ pub struct MetricSources {
     pub statistics: Rc<Statistics>,
     /// The cluster's name, a label of every sample.
     pub cluster: Option<Rc<str>>,
+    pub inventory: InventoryFiles,
 }
 
 /// Serves `GET /metrics` until the task is dropped; with a guard over TLS alone, and to those that it lets in.
@@ -59,6 +64,7 @@ async fn text(sources: &MetricSources) -> String {
     let statistics = sources.statistics.text(&rules.statistics).await;
     let mut exposition = Exposition::of(sources.cluster.as_deref());
     problems::write(&mut exposition, sources);
+    inventory::write(&mut exposition, sources);
     monitors::write(&mut exposition, &sources.shared_state);
     apiserver::write(&mut exposition, sources);
     socket::write(&mut exposition, &sources.socket);

@@ -12,7 +12,10 @@ use super::{
     answer::{Answer, Rejection, json, stream},
     follow::Follower,
 };
-use crate::{inventory::InventoryFiles, shared_state::EventLog};
+use crate::{
+    inventory::{InventoryFiles, with_gpus},
+    shared_state::EventLog,
+};
 
 /// Events in one answer, unless the request names a number.
 const DEFAULT_EVENTS: usize = 1000;
@@ -66,10 +69,11 @@ fn is_ours(problem: &ProblemView) -> bool {
     problem.source.split(", ").any(|source| !source.contains('@'))
 }
 
-/// `GET /v1/inventory`: as the check process showed it last, from a file in memory; empty before its first look, and where
-/// it has no hardware of its own to look at.
-pub(super) fn inventory(files: Option<&InventoryFiles>) -> Answer {
-    json(StatusCode::OK, &files.and_then(InventoryFiles::shown).unwrap_or_default())
+/// `GET /v1/inventory`: as the check process showed it last, from a file in memory, with what is known of GPUs; empty before
+/// its first look, and where it has no hardware of its own to look at.
+pub(super) fn inventory(files: Option<&InventoryFiles>, view: &NodeView) -> Answer {
+    let shown = files.and_then(InventoryFiles::shown).unwrap_or_default();
+    json(StatusCode::OK, &with_gpus(shown, &view.hardware))
 }
 
 /// `GET /healthz`: 503 while one of our own monitors has ended or hangs. One that cannot see reports that itself: that

@@ -97,7 +97,7 @@ where
         Endpoint::Conditions => read::conditions(&view()),
         Endpoint::Problems => read::problems(&view(), &*api.injector),
         Endpoint::Daemons => json(StatusCode::OK, &view().daemons),
-        Endpoint::Inventory => read::inventory(api.inventory.as_ref()),
+        Endpoint::Inventory => read::inventory(api.inventory.as_ref(), &view()),
         Endpoint::Health => read::health(&view()),
         Endpoint::Readiness => read::readiness(&view()),
         Endpoint::Events => {

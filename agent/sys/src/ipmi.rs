@@ -4,6 +4,8 @@
 //! The driver asks for no capability and for no right to write: a descriptor that is opened for reading is enough.
 #![allow(unsafe_code)]
 
+mod exchange;
+
 use std::{
     ffi::{c_int, c_long, c_short, c_uchar, c_uint, c_ushort},
     fs::{File, OpenOptions},
@@ -17,6 +19,8 @@ use std::{
 };
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use exchange::{Answer, Channel};
 
 /// `struct ipmi_system_interface_addr`.
 #[repr(C)]
@@ -66,8 +70,6 @@ const IPMI_RESPONSE_RECV_TYPE: c_int = 1;
 const MESSAGE_BYTES: usize = 272;
 /// `struct ipmi_addr` has 40 bytes: no address is longer.
 const ADDRESS_WORDS: usize = 5;
-/// Answers to commands that ran out of time; more of them is nonsense.
-const LATE_LIMIT: usize = 16;
 
 /// One command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,23 +109,14 @@ impl Device {
 
     /// Sends `command`, and waits no longer than `deadline` for its answer: the completion code and what follows it.
     pub fn request(&mut self, command: &Command<'_>, deadline: Duration) -> Result<Vec<u8>, IpmiError> {
-        let until = Instant::now() + deadline;
         self.last_id += 1;
-        self.send(command)?;
-        for _ in 0..LATE_LIMIT {
-            self.wait(until, deadline)?;
-            match self.receive() {
-                Ok(answer) if answer.id != self.last_id => {}
-                Ok(answer) => return answer.data_for(command),
-                // Another thread was faster, or the wake-up was spurious.
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(IpmiError::Foreign)
+        let id = self.last_id;
+        exchange::answer_to(self, id, command, deadline)
     }
+}
 
-    fn send(&self, command: &Command<'_>) -> io::Result<()> {
+impl Channel for Device {
+    fn send(&mut self, id: c_long, command: &Command<'_>) -> io::Result<()> {
         let too_long = |_| io::Error::from(io::ErrorKind::InvalidInput);
         let mut data = command.data.to_vec();
         let mut address =
@@ -131,7 +124,7 @@ impl Device {
         let mut sent = Sent {
             addr: (&raw mut address).cast(),
             addr_len: size_of::<Address>() as c_uint,
-            msgid: self.last_id,
+            msgid: id,
             msg: Message {
                 netfn: command.netfn,
                 cmd: command.number,
@@ -147,24 +140,21 @@ impl Device {
         }
     }
 
-    /// Until there is something to receive.
-    fn wait(&self, until: Instant, deadline: Duration) -> Result<(), IpmiError> {
+    fn wait(&mut self, until: Instant) -> io::Result<bool> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
             let mut polled = [PollFd::new(self.file.as_fd(), PollFlags::POLLIN)];
             match poll(&mut polled, timeout) {
-                Ok(0) | Err(nix::errno::Errno::EINTR) if until <= Instant::now() => {
-                    return Err(IpmiError::NoAnswer(deadline));
-                }
+                Ok(0) | Err(nix::errno::Errno::EINTR) if until <= Instant::now() => return Ok(false),
                 Ok(0) | Err(nix::errno::Errno::EINTR) => {}
-                Ok(_) => return Ok(()),
-                Err(error) => return Err(io::Error::from(error).into()),
+                Ok(_) => return Ok(true),
+                Err(error) => return Err(error.into()),
             }
         }
     }
 
-    fn receive(&self) -> io::Result<Answer> {
+    fn receive(&mut self) -> io::Result<Answer> {
         // Words, so that an address is aligned.
         let mut address = [0_u64; ADDRESS_WORDS];
         let mut data = [0_u8; MESSAGE_BYTES];
@@ -187,24 +177,6 @@ impl Device {
     }
 }
 
-/// What was received.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Answer {
-    id: c_long,
-    is_response: bool,
-    netfn: u8,
-    command: u8,
-    data: Vec<u8>,
-}
-
-impl Answer {
-    /// The data, if it is the answer to `command`: its network function is the next odd one.
-    fn data_for(self, command: &Command<'_>) -> Result<Vec<u8>, IpmiError> {
-        let is_its = self.is_response && self.netfn == command.netfn | 1 && self.command == command.number;
-        if is_its { Ok(self.data) } else { Err(IpmiError::Foreign) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,24 +196,10 @@ mod tests {
     #[test]
     fn a_wait_ends_at_its_deadline() {
         let (read, _write) = io::pipe().unwrap();
-        let device = Device { file: File::from(std::os::fd::OwnedFd::from(read)), last_id: 0 };
+        let mut device = Device { file: File::from(std::os::fd::OwnedFd::from(read)), last_id: 0 };
         let (began, deadline) = (Instant::now(), Duration::from_millis(30));
-        let error = device.wait(began + deadline, deadline).unwrap_err();
-        assert_eq!(error.to_string(), "no answer within 0.03 s");
+        assert!(!device.wait(began + deadline).unwrap());
         assert!(began.elapsed() >= deadline);
-    }
-
-    #[test]
-    fn only_the_answer_to_the_command_is_one() {
-        let answer = Answer { id: 7, is_response: true, netfn: 0x0b, command: 0x40, data: vec![0, 1] };
-        assert_eq!(answer.clone().data_for(&COMMAND).unwrap(), [0, 1]);
-        for other in [
-            Answer { is_response: false, ..answer.clone() },
-            Answer { netfn: 0x07, ..answer.clone() },
-            Answer { command: 0x43, ..answer },
-        ] {
-            assert!(matches!(other.data_for(&COMMAND), Err(IpmiError::Foreign)));
-        }
     }
 
     #[cfg(all(target_pointer_width = "64", target_os = "linux"))]

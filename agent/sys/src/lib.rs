@@ -1,6 +1,6 @@
 //! The only unsafe code of nodewell, each piece behind a safe door: libsystemd's journal, bus errors, memory, malloc,
 //! contained children, socket activation, the process behind a socket, names that resolve, questions to disks, to
-//! RAID cards and to the BMC, the kernel's clock, NVML where nvml-wrapper is not enough. And what procfs shows of
+//! RAID and network cards and to the BMC, the kernel's clock, NVML where nvml-wrapper is not enough. And what procfs shows of
 //! tasks and of mounts, which takes nothing unsafe; some of these ask it, too.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -8,6 +8,7 @@ pub mod activation;
 pub mod bus_error;
 pub mod contain;
 pub mod dm;
+pub mod ethtool;
 pub mod ipmi;
 pub mod journal;
 pub mod megaraid;

@@ -1,13 +1,16 @@
 //! Machines under a simulated BMC: OpenIPMI's `ipmi_sim` on loopback implements real IPMI, and its chassis script
 //! starts and ends a real process for each machine, so that "off" is true or false of something. [`Bmc::start`] reports
 //! why it cannot where the packages `openipmi`, `ipmitool` and `fence-agents` are missing. [`Redfish`] is the same with
-//! Redfish over TLS, and a [`Pdu`] has the outlets that feed machines with their BMCs.
+//! Redfish over TLS, and a [`Pdu`] has the outlets that feed machines with their BMCs. A [`SystemInterface`] is the BMC that
+//! a virtual machine's own kernel talks to.
 #![allow(clippy::unwrap_used)]
 
 mod machine;
 mod pdu;
 mod redfish;
 mod simulator;
+mod system_interface;
+mod wire;
 
 use std::{
     fs,
@@ -23,6 +26,8 @@ use nodewell_kit::free_port;
 pub use pdu::{COMMUNITY, Pdu, missing as missing_pdu};
 pub use redfish::{Behavior, Redfish, missing as missing_redfish};
 pub use simulator::Simulator;
+pub use system_interface::{Sensor, SystemInterface, missing as missing_system_interface};
+pub use wire::{Delivery, Wire};
 
 /// What the BMC's user is called and knows.
 pub const USER: &str = "lab";
@@ -54,8 +59,11 @@ pub struct Bmc {
 /// The package that is missing, if one is.
 #[must_use]
 pub fn missing() -> Option<String> {
-    let gone = PROGRAMS.iter().find(|(program, _)| !Path::new(program).exists());
-    gone.map(|(program, package)| format!("{program} is missing: apt-get install {package}"))
+    PROGRAMS.iter().find_map(|(program, package)| missing_program(program, package))
+}
+
+fn missing_program(program: &str, package: &str) -> Option<String> {
+    (!Path::new(program).exists()).then(|| format!("{program} is missing: apt-get install {package}"))
 }
 
 impl Bmc {

@@ -46,6 +46,11 @@ pub(crate) extern "C" fn nvmlDeviceGetSerial(handle: Handle, buffer: *mut c_char
 }
 
 #[unsafe(no_mangle)]
+pub(crate) extern "C" fn nvmlDeviceGetVbiosVersion(handle: Handle, buffer: *mut c_char, length: c_uint) -> Code {
+    text("nvmlDeviceGetVbiosVersion", "vbios", handle, buffer, length)
+}
+
+#[unsafe(no_mangle)]
 pub(crate) extern "C" fn nvmlDeviceGetPciInfo_v3(handle: Handle, info: *mut PciInfo) -> Code {
     answer::of_device("nvmlDeviceGetPciInfo_v3", handle, |gpu| answer::write(info, PciInfo::of(&gpu.address)))
 }

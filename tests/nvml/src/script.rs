@@ -36,8 +36,8 @@ pub(crate) struct Script {
     pub(crate) events: Vec<(String, u64, usize)>,
 }
 
-/// One GPU and its values: `name`, `uuid`, `serial`, `ecc` (corrected and uncorrected since the reset, then of its life),
-/// `energy` (mJ), `slowdown` (bits, hexadecimal), `retire-pending`, `links` (`110`: the third is down), `fabric` (state,
+/// One GPU and its values: `name`, `uuid`, `serial`, `vbios`, `ecc` (corrected and uncorrected since the reset, then of its
+/// life), `energy` (mJ), `slowdown` (bits, hexadecimal), `retire-pending`, `links` (`110`: the third is down), `fabric` (state,
 /// status, health mask, summary), `mig` (now, next), `persistence`, `field-N`, `no-events`.
 #[derive(Debug)]
 pub(crate) struct Gpu {

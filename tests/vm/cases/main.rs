@@ -4,6 +4,7 @@
 
 mod block_errors;
 mod bmc_log;
+mod bmc_sensors;
 mod board_sensors;
 mod device_mapper;
 mod disk_rights;
@@ -33,6 +34,7 @@ fn main() -> std::process::ExitCode {
     let behaviours = [
         block_errors::list,
         bmc_log::list,
+        bmc_sensors::list,
         board_sensors::list,
         device_mapper::list,
         disk_rights::list,

@@ -64,9 +64,13 @@ impl Guest {
     #[track_caller]
     pub fn wait_event(&self, reason: &str, sought: impl Fn(&EventView) -> bool) -> EventView {
         self.until(&format!("an event {reason}"), || {
-            let outcome = self.run("nodewell events --json");
-            let events: Vec<EventView> = serde_json::from_str(&outcome.stdout).ok()?;
-            events.into_iter().find(|event| event.reason.as_str() == reason && sought(event))
+            self.events()?.into_iter().find(|event| event.reason.as_str() == reason && sought(event))
         })
+    }
+
+    /// `nodewell events --json`, if the agent answers.
+    #[must_use]
+    pub fn events(&self) -> Option<Vec<EventView>> {
+        serde_json::from_str(&self.run("nodewell events --json").stdout).ok()
     }
 }

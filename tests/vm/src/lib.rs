@@ -29,6 +29,8 @@ pub const FABRIC: Need = Need::Other(fabric_unmet);
 pub const SETPRIV: Need = Need::Other(setpriv_unmet);
 /// What writes into a BMC's event log; asked after [`GUEST`].
 pub const IPMITOOL: Need = Need::Other(ipmitool_unmet);
+/// What is a BMC for a guest; asked after [`GUEST`].
+pub const BMC: Need = Need::Other(nodewell_bmc::missing_system_interface);
 /// What makes maps of the device mapper; asked after [`GUEST`].
 pub const DMSETUP: Need = Need::Other(dmsetup_unmet);
 /// What makes software RAID arrays; asked after [`GUEST`].

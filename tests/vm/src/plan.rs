@@ -158,6 +158,14 @@ impl Plan {
         self.device(&format!("virtio-9p-pci,fsdev={tag},mount_tag={tag}"))
     }
 
+    /// A BMC behind the Unix socket `path`, in the form of OpenIPMI's codec `VM`; KCS without an interrupt.
+    #[must_use]
+    pub fn bmc(mut self, path: &Path) -> Self {
+        let socket = format!("socket,id=bmc-wire,path={}", path.display());
+        self.devices.extend(["-chardev".to_owned(), socket]);
+        self.device("ipmi-bmc-extern,id=bmc0,chardev=bmc-wire").device("isa-ipmi-kcs,bmc=bmc0,irq=0")
+    }
+
     /// A network card whose cable ends in the tap `interface` of the namespace that QEMU runs in.
     #[must_use]
     pub fn tap(mut self, interface: &str, mac: &str) -> Self {

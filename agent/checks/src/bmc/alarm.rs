@@ -10,7 +10,10 @@ use super::{
     meaning::{Meaning, may_be_meant},
     reading::SensorReading,
 };
-use crate::probe::debounce::{Debounce, DebounceTimes};
+use crate::probe::{
+    debounce::{Debounce, DebounceTimes},
+    flapping::{Flapping, OFTEN},
+};
 
 /// A machine that is switched on passes through many states for seconds, and a sensor may flap for hours.
 const TIMES: DebounceTimes =
@@ -42,6 +45,15 @@ pub(super) struct Alarm {
     /// It has been reported.
     was_reported: bool,
     sign: Debounce,
+    /// When it was asserted, as news.
+    #[serde(default, skip_serializing_if = "Flapping::is_nothing")]
+    flapping: Flapping,
+    /// It holds, or will, because it came often.
+    #[serde(skip)]
+    is_flapping: bool,
+    /// How often it was too short to be reported, in the look that is under way.
+    #[serde(skip)]
+    brief: usize,
     /// How often its sensor showed nothing while it was not proven.
     unanswered: u8,
     /// It was asserted in the look that is under way.
@@ -53,23 +65,31 @@ impl Alarm {
     pub(super) fn holds(&self) -> bool {
         self.sign.holds()
     }
+
+    /// `text`, as it is of this one.
+    pub(super) fn shown(&self, text: &str) -> String {
+        if self.is_flapping { format!("{text}, again and again") } else { text.to_owned() }
+    }
 }
 
 impl Alarms {
-    /// An event of a state. Returns whether it ended what began in this same look: too short to be reported.
-    pub(super) fn note(&mut self, event: &SensorEvent, is_news: bool) -> bool {
+    /// An event of a state. Returns whether it ended what began in this same look, and is worth an Event: what comes often is
+    /// reported as what lasts.
+    pub(super) fn note(&mut self, event: &SensorEvent, is_news: bool, now: Duration) -> bool {
         match self.0.iter_mut().find(|alarm| alarm.state == event.state) {
             Some(alarm) if event.is_assertion => {
-                alarm.assert(event, is_news);
+                alarm.assert(event, is_news, now);
                 false
             }
             Some(alarm) => {
                 alarm.is_asserted = false;
-                std::mem::take(&mut alarm.is_fresh) && is_news && !alarm.holds()
+                let is_brief = std::mem::take(&mut alarm.is_fresh) && is_news;
+                alarm.brief += usize::from(is_brief);
+                is_brief && alarm.brief <= OFTEN && !alarm.holds() && !alarm.flapping.is_on(now)
             }
             None => {
                 if event.is_assertion && self.has_room() {
-                    self.0.push(Alarm::of(event, is_news));
+                    self.0.push(Alarm::of(event, is_news, now));
                 }
                 false
             }
@@ -86,12 +106,14 @@ impl Alarms {
     /// A supply or a drive was taken out, as its event has it: none of its other states outlives that.
     pub(super) fn remove(&mut self, presence: &SensorState) {
         let its = self.0.iter_mut().filter(|alarm| alarm.state.is_of_same_sensor(presence));
-        its.for_each(|alarm| alarm.is_asserted = false);
+        its.for_each(|alarm| (alarm.is_asserted, alarm.flapping) = (false, Flapping::default()));
     }
 
     /// The log was cleared: a person has seen what was in it. What still lasts, its sensor shows.
     pub(super) fn clear(&mut self) {
-        self.0.iter_mut().for_each(|alarm| (alarm.is_proven, alarm.unanswered) = (false, 0));
+        for alarm in &mut self.0 {
+            (alarm.is_proven, alarm.unanswered, alarm.flapping) = (false, 0, Flapping::default());
+        }
     }
 
     /// A sensor that does not show an assertion any more ends it: a BMC need not log each end. One that shows it proves
@@ -111,10 +133,13 @@ impl Alarms {
     pub(super) fn settle(&mut self, now: Duration) {
         for alarm in &mut self.0 {
             alarm.is_asserted &= alarm.is_proven || alarm.is_left_so() || alarm.can_be_proven();
-            alarm.was_reported |= alarm.sign.observe(alarm.is_asserted && alarm.is_proven, now, TIMES);
-            alarm.is_fresh = false;
+            alarm.flapping.forget(now);
+            alarm.is_flapping = alarm.flapping.is_on(now);
+            let is_there = (alarm.is_asserted && alarm.is_proven) || alarm.is_flapping;
+            alarm.was_reported |= alarm.sign.observe(is_there, now, TIMES);
+            (alarm.is_fresh, alarm.brief) = (false, 0);
         }
-        self.0.retain(|alarm| alarm.is_asserted || alarm.was_reported || !alarm.sign.is_nothing());
+        self.0.retain(|alarm| alarm.is_asserted || alarm.was_reported || !alarm.is_nothing());
     }
 
     /// Where to ask for what is asserted; last for what is reported in no case.
@@ -131,7 +156,11 @@ impl Alarms {
 }
 
 impl Alarm {
-    fn of(event: &SensorEvent, is_news: bool) -> Self {
+    fn of(event: &SensorEvent, is_news: bool, now: Duration) -> Self {
+        let mut flapping = Flapping::default();
+        if is_news {
+            flapping.come(now);
+        }
         Self {
             state: event.state,
             time: event.time,
@@ -140,18 +169,28 @@ impl Alarm {
             is_proven: is_news,
             was_reported: false,
             sign: Debounce::default(),
+            flapping,
+            is_flapping: false,
+            brief: 0,
             unanswered: 0,
             is_fresh: true,
         }
     }
 
     /// A BMC that starts asserts once more what lasts: to what is left so on purpose that changes nothing.
-    fn assert(&mut self, event: &SensorEvent, is_news: bool) {
+    fn assert(&mut self, event: &SensorEvent, is_news: bool, now: Duration) {
         let was_asserted = std::mem::replace(&mut self.is_asserted, true);
+        if is_news && !was_asserted {
+            self.flapping.come(now);
+        }
         self.is_fresh |= !was_asserted;
         self.is_old = if was_asserted { self.is_old } else { !is_news };
         self.is_proven = (is_news && !self.is_left_so()) || (was_asserted && self.is_proven);
         (self.time, self.unanswered) = (event.time, 0);
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.sign.is_nothing() && self.flapping.is_nothing()
     }
 
     /// It is no fault, as far as is known: it has been so since before the first look, and may be meant.

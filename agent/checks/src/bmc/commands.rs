@@ -1,11 +1,12 @@
-//! The commands that are sent to the BMC; all of them only read (IPMI 2.0, sections 31 and 35.14).
+//! The commands that are sent to the BMC; all of them only read (IPMI 2.0, sections 31 and 35.14); those for
+//! records of sensors are in `repository`.
 
 use nodewell_sys::ipmi::Command;
 
 use super::{event::RawRecord, transport::Transport};
 
 const SENSOR: u8 = 0x04;
-const STORAGE: u8 = 0x0a;
+pub(super) const STORAGE: u8 = 0x0a;
 const GET_SENSOR_READING: u8 = 0x2d;
 const GET_SEL_INFO: u8 = 0x40;
 const RESERVE_SEL: u8 = 0x42;
@@ -24,8 +25,9 @@ const TRIES: u32 = 3;
 /// Completion codes (IPMI 2.0, table 5-2).
 pub(super) mod code {
     pub(in crate::bmc) const INVALID_COMMAND: u8 = 0xc1;
-    pub(super) const RESERVATION_LOST: u8 = 0xc5;
-    pub(super) const BYTES_REFUSED: u8 = 0xca;
+    pub(in crate::bmc) const RESERVATION_LOST: u8 = 0xc5;
+    pub(in crate::bmc) const LENGTH_EXCEEDED: u8 = 0xc8;
+    pub(in crate::bmc) const BYTES_REFUSED: u8 = 0xca;
     pub(super) const NOT_PRESENT: u8 = 0xcb;
 
     pub(super) fn meaning(code: &u8) -> &'static str {
@@ -35,6 +37,7 @@ pub(super) mod code {
             INVALID_COMMAND => " (unknown command)",
             0xc3 => " (timeout)",
             RESERVATION_LOST => " (reservation lost)",
+            LENGTH_EXCEEDED => " (length exceeded)",
             BYTES_REFUSED => " (cannot return so many bytes)",
             NOT_PRESENT => " (not present)",
             0xd5 => " (not in this state)",
@@ -55,6 +58,8 @@ pub(super) enum CommandError {
     Short { command: &'static str },
     #[error("the BMC's event log leads in a circle")]
     Endless,
+    #[error("the look's time was over")]
+    OutOfTime,
 }
 
 /// What Get SEL Info brings.
@@ -152,7 +157,8 @@ impl<'t> Log<'t> {
     }
 }
 
-fn present(answer: Result<LogEntry, CommandError>) -> Result<Option<LogEntry>, CommandError> {
+/// `None` if what was asked for is not there.
+pub(super) fn present<T>(answer: Result<T, CommandError>) -> Result<Option<T>, CommandError> {
     match answer {
         Err(CommandError::Refused { code: code::NOT_PRESENT, .. }) => Ok(None),
         answer => answer.map(Some),
@@ -160,7 +166,11 @@ fn present(answer: Result<LogEntry, CommandError>) -> Result<Option<LogEntry>, C
 }
 
 /// What follows the completion code.
-fn answer(transport: &mut dyn Transport, name: &'static str, command: Command<'_>) -> Result<Vec<u8>, CommandError> {
+pub(super) fn answer(
+    transport: &mut dyn Transport,
+    name: &'static str,
+    command: Command<'_>,
+) -> Result<Vec<u8>, CommandError> {
     let answer = transport.request(&command).map_err(CommandError::Transport)?;
     match answer.split_first() {
         None => Err(CommandError::Short { command: name }),

@@ -153,9 +153,9 @@ impl SensorState {
         Some(states >> bit & 1 == 1)
     }
 
-    /// For people, and for configs.
-    pub(super) fn subject(&self) -> String {
-        let kind = match self.sensor_type {
+    /// What the sensor watches, in a word.
+    pub(super) fn kind(&self) -> &'static str {
+        match self.sensor_type {
             sensor_type::TEMPERATURE => "temperature",
             sensor_type::VOLTAGE => "voltage",
             sensor_type::FAN => "fan",
@@ -169,9 +169,13 @@ impl SensorState {
             sensor_type::BOOT => "boot",
             sensor_type::WATCHDOG => "watchdog",
             _ => "other",
-        };
+        }
+    }
+
+    /// For people, and for configs.
+    pub(super) fn subject(&self) -> String {
         let owner = if self.generator == u16::from(OWN_ADDRESS) { String::new() } else { self.owner() };
-        format!("{kind} sensor {:#04x}{owner}", self.number)
+        format!("{} sensor {:#04x}{owner}", self.kind(), self.number)
     }
 
     fn owner(&self) -> String {

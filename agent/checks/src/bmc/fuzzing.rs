@@ -1,4 +1,4 @@
-//! What reading a BMC's event log promises, whatever the BMC answers.
+//! What reading a BMC's event log and the names of its sensors promises, whatever the BMC answers.
 
 use nodewell_sys::ipmi::Command;
 
@@ -6,6 +6,8 @@ use super::{
     event::SensorEvent,
     meaning::Meaning,
     reading::LogRecord,
+    repository::{NamesReading, RepositoryCursor, read_names},
+    sensor_record::{Head, SensorName},
     transport::Transport,
     walk::{Limits, LogReading, read_log},
 };
@@ -13,6 +15,11 @@ use super::{
 const ENTRIES: usize = 32;
 /// For each entry three tries and as many reservations, for the trail too; a look more for the head of the log.
 const REQUESTS: usize = 2 * (ENTRIES + 10) * 8;
+/// For each record three tries, of a head and of as many pieces as the longest tail has, and as many reservations; what
+/// begins a look.
+const NAME_REQUESTS: usize = 2 * (2 + ENTRIES * 3 * (2 + 48 / 8));
+/// Sensors that share one record.
+const SHARED: usize = 15;
 
 /// Each record by itself, and two looks at a log that gives them.
 pub(crate) fn event_log(bytes: &[u8]) {
@@ -28,6 +35,30 @@ pub(crate) fn event_log(bytes: &[u8]) {
         cursor = Some(next);
     }
     assert!(answers.asked <= REQUESTS, "{} requests", answers.asked);
+}
+
+/// One record by itself, and two looks at a repository that gives some.
+pub(crate) fn sensor_records(bytes: &[u8]) {
+    if let Some(head) = Head::of(bytes) {
+        let tail = head.tail().and_then(|tail| bytes.get(tail)).unwrap_or_default();
+        named(&head.names(tail), 1);
+    }
+    let mut answers = Answers { rest: bytes, asked: 0 };
+    let limits = Limits { entries: ENTRIES, is_over: &|| false };
+    let mut cursor = RepositoryCursor::default();
+    for _ in 0..2 {
+        let Ok(NamesReading { cursor: next, names }) = read_names(&mut answers, cursor, &limits) else { break };
+        named(&names, ENTRIES);
+        cursor = next;
+    }
+    assert!(answers.asked <= NAME_REQUESTS, "{} requests", answers.asked);
+}
+
+fn named(names: &[SensorName], records: usize) {
+    assert!(names.len() <= SHARED * records);
+    for SensorName { name, .. } in names {
+        assert!(!name.is_empty() && name.len() <= 48 && !name.contains(char::is_control), "{name:?}");
+    }
 }
 
 fn record(record: &[u8; 16]) {

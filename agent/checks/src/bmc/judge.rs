@@ -11,9 +11,11 @@ use serde_json::Value;
 use super::{
     BmcSettings,
     alarm::Alarms,
-    event::{SensorEvent, shown_time},
+    event::{SensorEvent, SensorState, shown_time},
     meaning::{COOLING, DISK, Meaning, POWER},
+    names::{NamedModule, SensorNames},
     reading::{BMC, BmcReading, LogRecord, Question},
+    repository::{NamesReading, RepositoryCursor},
     walk::LogCursor,
 };
 use crate::probe::{
@@ -24,6 +26,10 @@ use crate::probe::{
 /// A log is nearly full from here on, and has room again below the second.
 const NEARLY_FULL_PERCENT: u32 = 90;
 const ROOM_PERCENT: u32 = 80;
+/// In one of so many looks it is asked whether sensors have other names: some hour.
+const LOOKS_FOR_NAMES: u64 = 60;
+/// So many looks in a row ask a BMC for names that does not give them.
+const NAMES_PATIENCE: u8 = 3;
 
 /// Judges in the check process.
 #[derive(Debug, Default)]
@@ -31,7 +37,18 @@ pub struct BmcJudge {
     ignored: Vec<Pattern>,
     history: History,
     bmc: Bmc,
+    /// How many looks there were.
+    looks: u64,
+    /// Why names could not be read, in the last of these looks.
+    nameless: Nameless,
     last_saved: LastSaved,
+}
+
+/// A BMC that does not give the names of its sensors.
+#[derive(Debug, Default)]
+struct Nameless {
+    looks: u8,
+    why: Option<String>,
 }
 
 /// How the last look went.
@@ -53,6 +70,8 @@ struct History {
     log: Option<LogCursor>,
     alarms: Alarms,
     fill: Fill,
+    repository: RepositoryCursor,
+    names: SensorNames,
     /// Entries that were read and not judged: the vendor's own, and kinds without a meaning here.
     unjudged: u64,
 }
@@ -84,11 +103,15 @@ impl BmcJudge {
         Vec::new()
     }
 
-    fn read(&mut self, reading: BmcReading, now: &Now) -> Vec<DeviceEvent> {
+    fn read(&mut self, mut reading: BmcReading, now: &Now) -> Vec<DeviceEvent> {
+        self.looks = self.looks.wrapping_add(1);
+        self.take_names(reading.names.take());
         if reading.is_cleared {
             self.history.alarms.clear();
         }
-        let mut events: Vec<_> = reading.records.iter().filter_map(|record| self.record(record, now)).collect();
+        let modules = std::mem::take(&mut reading.modules);
+        let mut events: Vec<_> =
+            reading.records.iter().filter_map(|record| self.record(record, &modules, now)).collect();
         self.end_removed(&reading.records);
         for sensor in &reading.sensors {
             self.history.alarms.show(sensor);
@@ -102,8 +125,39 @@ impl BmcJudge {
         events
     }
 
+    fn take_names(&mut self, read: Option<Result<NamesReading, String>>) {
+        match read {
+            None => {}
+            Some(Ok(NamesReading { cursor, names })) => {
+                self.history.names.take(names);
+                self.history.repository = cursor;
+                self.nameless = Nameless::default();
+            }
+            Some(Err(why)) => {
+                let looks = self.nameless.looks.saturating_add(1);
+                self.nameless = Nameless { looks, why: Some(why) };
+            }
+        }
+    }
+
+    /// Until they are all read; then it is asked now and then whether they were changed.
+    fn asks_names(&self) -> bool {
+        let goes_on = self.history.repository.is_unfinished() && self.nameless.looks < NAMES_PATIENCE;
+        goes_on || self.looks.is_multiple_of(LOOKS_FOR_NAMES)
+    }
+
+    /// What a sensor is called; what it watches, if that is not known.
+    fn sensor(&self, state: &SensorState) -> &str {
+        self.history.names.of(state).unwrap_or(state.kind())
+    }
+
     /// An entry that was not read before.
-    fn record(&mut self, LogRecord { record, is_news }: &LogRecord, now: &Now) -> Option<DeviceEvent> {
+    fn record(
+        &mut self,
+        LogRecord { record, is_news }: &LogRecord,
+        modules: &[NamedModule],
+        now: &Now,
+    ) -> Option<DeviceEvent> {
         let event = SensorEvent::of(record);
         if let Some(event) = event.filter(|event| event.presence() == Some(false)) {
             self.history.alarms.remove(&event.state);
@@ -118,15 +172,29 @@ impl BmcJudge {
         }
         let (reason, text) = match meaning {
             Meaning::Fault { text, .. } => {
-                let was_brief = self.history.alarms.note(&event, *is_news);
+                let was_brief = self.history.alarms.note(&event, *is_news, now.boottime);
                 was_brief.then_some(("BmcAlarmBrief", text))?
             }
             Meaning::Happens { reason, text } => event.is_assertion.then_some((reason, text))?,
             Meaning::Ends { reason, text } => (!event.is_assertion).then_some((reason, text))?,
         };
+        if !is_news {
+            return None;
+        }
         let text = event.timer_use().map_or_else(|| text.to_owned(), |by| format!("{text}, set by {by}"));
-        let fields: MessageArgs<'_> = &[("state", &text), ("time", &shown_time(event.time))];
-        is_news.then(|| DeviceEvent::of(reason, &subject, fields, now.wall))
+        let (sensor, time) = (self.sensor(&event.state), shown_time(event.time));
+        let module = of_module(reason).and_then(|key| Some((key, NamedModule::called(modules, sensor)?)));
+        Some(match module {
+            Some((key, module)) => {
+                let fields: MessageArgs<'_> =
+                    &[("sensor", &sensor), ("state", &text), ("time", &time), ("module", module)];
+                DeviceEvent::of(key, &subject, fields, now.wall)
+            }
+            None => {
+                let fields: MessageArgs<'_> = &[("sensor", &sensor), ("state", &text), ("time", &time)];
+                DeviceEvent::of(reason, &subject, fields, now.wall)
+            }
+        })
     }
 
     /// What is not there has no fault, also where its BMC noted that it lost its input after it was taken out.
@@ -168,9 +236,7 @@ impl BmcJudge {
         let whole = match &self.bmc {
             Bmc::Absent => return Vec::new(),
             Bmc::Unknown(state) => state.clone(),
-            Bmc::Answers { entries } => {
-                State::healthy("PowerUnhealthy/healthy", &[("entries", entries), ("unjudged", &self.history.unjudged)])
-            }
+            Bmc::Answers { entries } => self.answers(*entries),
         };
         let mut sensors: BTreeMap<(&'static str, String), BTreeMap<&'static str, Fault>> = BTreeMap::new();
         for (alarm, fault) in self.history.alarms.reported() {
@@ -180,7 +246,9 @@ impl BmcJudge {
             }
             let faults = sensors.entry((fault.condition, subject)).or_default();
             if alarm.holds() {
-                let fields: MessageArgs<'_> = &[("state", &fault.text), ("time", &shown_time(alarm.time))];
+                let (sensor, text) = (self.sensor(&alarm.state), alarm.shown(fault.text));
+                let fields: MessageArgs<'_> =
+                    &[("sensor", &sensor), ("state", &text), ("time", &shown_time(alarm.time))];
                 // One for each reason.
                 faults.insert(fault.reason, Fault::of(fault.reason, fields));
             }
@@ -191,6 +259,17 @@ impl BmcJudge {
         });
         let whole = Verdict { condition: Name::fixed(POWER), subject: BMC.to_owned(), state: whole };
         [whole].into_iter().chain(sensors).collect()
+    }
+
+    fn answers(&self, entries: u16) -> State {
+        let unjudged = &self.history.unjudged;
+        match &self.nameless.why {
+            Some(why) => {
+                let fields: MessageArgs<'_> = &[("entries", &entries), ("unjudged", unjudged), ("why", why)];
+                State::healthy("PowerUnhealthy/healthy-nameless", fields)
+            }
+            None => State::healthy("PowerUnhealthy/healthy", &[("entries", &entries), ("unjudged", unjudged)]),
+        }
     }
 
     /// Of one sensor. While the BMC is silent, what holds is unconfirmed, and what was over may not be so any more.
@@ -209,7 +288,16 @@ impl BmcJudge {
             Bmc::Answers { .. } => self.history.alarms.reported().any(|(alarm, _)| alarm.holds()).then_some("alarmed"),
         };
         let states = word.into_iter().map(|word| (word.to_owned(), 1)).collect();
-        Some(Hardware { class: "BMCs".to_owned(), total: 1, states, informational: false })
+        Some(Hardware { class: "BMCs".to_owned(), total: 1, states, ..Hardware::default() })
+    }
+}
+
+/// The message of an Event where the memory module that it is about is known by its sensor's name.
+fn of_module(reason: &str) -> Option<&'static str> {
+    match reason {
+        "BmcMemoryUncorrected" => Some("BmcMemoryUncorrected/module"),
+        "BmcMemoryCorrectedLimit" => Some("BmcMemoryCorrectedLimit/module"),
+        _ => None,
     }
 }
 
@@ -243,8 +331,9 @@ impl Judge for BmcJudge {
     }
 
     fn cursor(&self) -> Option<RawReading> {
-        let History { log, alarms, .. } = &self.history;
-        RawReading::of(&Question { log: log.clone(), sensors: alarms.addresses() }).ok()
+        let History { log, alarms, repository, .. } = &self.history;
+        let names = self.asks_names().then(|| repository.clone());
+        RawReading::of(&Question { log: log.clone(), sensors: alarms.addresses(), names }).ok()
     }
 
     fn save(&mut self) -> Option<Value> {

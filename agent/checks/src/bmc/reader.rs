@@ -10,7 +10,9 @@ use nodewell_sys::ipmi::Device;
 
 use super::{
     commands::{CommandError, code, sensor_states},
+    names,
     reading::{BMC, BmcReading, Question, SensorReading},
+    repository::read_names,
     transport::Transport,
     walk::{Limits, LogReading, read_log},
 };
@@ -20,6 +22,8 @@ use crate::probe::{RawReading, ReadError, Reader, Roots, attribute};
 const NAMES: [&str; 3] = ["ipmi0", "ipmi/0", "ipmidev/0"];
 /// An entry takes some 10 ms through a slow interface: a look takes a few seconds where much is new.
 const ENTRIES: usize = 256;
+/// Three or four commands for each: the names of a large server come in some six looks.
+const SENSOR_RECORDS: usize = 64;
 /// A command that began before this may take its own deadline more.
 const TIME: Duration = Duration::from_secs(10);
 
@@ -27,12 +31,13 @@ const TIME: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct BmcReader {
     dev: PathBuf,
+    sys: PathBuf,
 }
 
 impl BmcReader {
     #[must_use]
     pub fn new(roots: Roots) -> Self {
-        Self { dev: roots.dev }
+        Self { dev: roots.dev, sys: roots.sys }
     }
 
     fn device(&self) -> Result<PathBuf, ReadError> {
@@ -67,11 +72,13 @@ impl Reader for BmcReader {
         let mut bmc = Device::open(&path).map_err(|error| cannot_open(&path, &error))?;
         let began = Instant::now();
         let limits = Limits { entries: ENTRIES, is_over: &|| began.elapsed() >= TIME };
-        RawReading::of(&ask(&mut bmc, question, &limits)?)
+        let mut reading = ask(&mut bmc, question, &limits)?;
+        reading.modules = names::modules(&self.sys, &reading.records);
+        RawReading::of(&reading)
     }
 }
 
-/// Asks for the log and then for the sensors, so that what these show is the newer.
+/// Asks for the log and then for the sensors, so that what these show is the newer; names have the time that is left.
 pub(super) fn ask(bmc: &mut dyn Transport, question: Question, limits: &Limits<'_>) -> Result<BmcReading, ReadError> {
     let log = read_log(bmc, question.log, limits).map_err(read_error)?;
     let LogReading { info, is_cleared, is_whole, records, cursor } = log;
@@ -84,6 +91,10 @@ pub(super) fn ask(bmc: &mut dyn Transport, question: Question, limits: &Limits<'
         let Ok(states) = sensor_states(bmc, address.lun, address.number) else { break };
         sensors.push(SensorReading { address, states });
     }
+    let names = question.names.filter(|_| !(limits.is_over)()).map(|cursor| {
+        let limits = Limits { entries: SENSOR_RECORDS, is_over: limits.is_over };
+        read_names(bmc, cursor, &limits).map_err(|error| error.to_string())
+    });
     Ok(BmcReading {
         entries: info.entries,
         free_bytes: info.free_bytes,
@@ -93,6 +104,8 @@ pub(super) fn ask(bmc: &mut dyn Transport, question: Question, limits: &Limits<'
         records,
         log: cursor,
         sensors,
+        names,
+        modules: Vec::new(),
     })
 }
 

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     event::{RawRecord, SensorAddress},
+    names::NamedModule,
+    repository::{NamesReading, RepositoryCursor},
     walk::LogCursor,
 };
 
@@ -18,6 +20,8 @@ pub(super) struct Question {
     pub log: Option<LogCursor>,
     /// The sensors of what is asserted.
     pub sensors: Vec<SensorAddress>,
+    /// Where to go on reading the names of sensors; `None`: not in this look.
+    pub names: Option<RepositoryCursor>,
 }
 
 /// The BMC's answers.
@@ -33,6 +37,11 @@ pub(super) struct BmcReading {
     pub records: Vec<LogRecord>,
     pub log: LogCursor,
     pub sensors: Vec<SensorReading>,
+    /// Or why there are none, if they were asked for and there was time.
+    pub names: Option<Result<NamesReading, String>>,
+    /// Memory modules, where one of the entries may be of one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modules: Vec<NamedModule>,
 }
 
 /// An entry that was not read before.

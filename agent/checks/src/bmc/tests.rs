@@ -2,7 +2,10 @@
 
 mod events;
 mod fake;
+mod flapping;
 mod log;
+mod names;
+mod repository;
 
 use std::{fs, time::Duration};
 
@@ -19,7 +22,7 @@ use super::{
 use crate::probe::{
     Answer, Findings, Judge, NoAnswer, Now, PollError, RawReading, ReadError, Reader, Roots, Round, State,
 };
-use fake::{ASSERTED, DEASSERTED, ECC, ENTRY, Event, FAILS, FakeBmc, INFO, MENDED, SENSOR};
+use fake::{ASSERTED, DEASSERTED, ECC, ENTRY, Event, FAILS, FakeBmc, INFO, MENDED, SDR, SDR_INFO, SDR_RESERVE, SENSOR};
 
 const SUPPLY: &str = "power supply sensor 0x61";
 /// It gets no power; it predicts its failure.
@@ -227,7 +230,10 @@ fn what_is_over_between_two_looks_is_an_event_alone() {
     let findings = machine.look();
     assert_eq!(events(&findings), ["BmcAlarmBrief"; 3]);
     assert_eq!(findings.events[0].subject.as_deref(), Some(SUPPLY));
-    assert!(findings.events[0].message.starts_with("it has failed, and over by the next look"), "{findings:?}");
+    assert!(
+        findings.events[0].message.starts_with("power supply: it has failed, and over by the next look"),
+        "{findings:?}"
+    );
     assert_eq!((machine.looks(9).verdicts.len(), events(&machine.look()).len()), (1, 0));
 }
 
@@ -371,12 +377,13 @@ proptest! {
     /// Whatever a BMC answers, nothing panics, each look is bounded, and the account is sound.
     #[test]
     fn whatever_a_bmc_answers_the_account_is_sound(
-        answers in prop::collection::vec((0_usize..4, prop::collection::vec(any::<u8>(), 0..24)), 0..60),
+        answers in prop::collection::vec((0_usize..8, prop::collection::vec(any::<u8>(), 0..24)), 0..60),
         restarts in any::<bool>(),
     ) {
         let mut machine = Machine::with(&[FAILS, FAN_LOW, MENDED]);
+        machine.bmc.sdr = names::repository();
         for (n, answer) in answers {
-            machine.bmc.answers([INFO, ENTRY, ENTRY, SENSOR][n], &answer);
+            machine.bmc.answers([INFO, ENTRY, ENTRY, SENSOR, SDR_INFO, SDR_RESERVE, SDR, SDR][n], &answer);
         }
         for _ in 0..20 {
             machine.bmc.asked.clear();

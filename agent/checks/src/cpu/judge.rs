@@ -228,7 +228,7 @@ impl CpuJudge {
         let states = [("offline", offline), ("throttled", hot.sum::<u32>().min(online))];
         let states = states.into_iter().filter(|(_, count)| *count > 0);
         let states = states.map(|(word, count)| (word.to_owned(), count)).collect();
-        Hardware { class: "CPUs".to_owned(), total: online + offline, states, informational: false }
+        Hardware { class: "CPUs".to_owned(), total: online + offline, states, ..Hardware::default() }
     }
 }
 

@@ -233,7 +233,7 @@ fn hardware(known: &BTreeMap<String, Known>) -> Vec<Hardware> {
             class: class.names().0.to_owned(),
             total: 0,
             states: BTreeMap::new(),
-            informational: false,
+            ..Hardware::default()
         });
         line.total += 1;
         if let Some(name) = state_name(state, *class) {

@@ -142,7 +142,7 @@ impl FabricJudge {
         if total == 0 {
             Vec::new()
         } else {
-            vec![Hardware { class: "fabric ports".to_owned(), total, states, informational: false }]
+            vec![Hardware { class: "fabric ports".to_owned(), total, states, ..Hardware::default() }]
         }
     }
 

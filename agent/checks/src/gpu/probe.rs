@@ -70,7 +70,8 @@ impl<'nvml> Questions<'_, 'nvml> {
 
     fn identity(&mut self) -> Identity {
         let (name, uuid) = (self.known(Device::name), self.known(Device::uuid));
-        Identity { name, uuid, serial: self.known(Device::serial) }
+        let (serial, vbios) = (self.known(Device::serial), self.known(Device::vbios_version));
+        Identity { name, uuid, serial, vbios }
     }
 
     fn ecc(&mut self) -> Option<Ecc> {

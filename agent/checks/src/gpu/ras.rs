@@ -27,6 +27,12 @@ pub(super) fn read(sys: &Path, address: &str) -> Option<Ecc> {
     Some(Ecc { corrected: Some(total.corrected), uncorrected: Some(total.uncorrected), ..Ecc::default() })
 }
 
+/// The number of its VBIOS, which the driver read at its start (`vbios_version`, amdgpu_atombios.c).
+pub(super) fn vbios(sys: &Path, address: &str) -> Option<String> {
+    let text = fs::read_to_string(bus::device(sys, address).join("vbios_version")).ok()?;
+    Some(text.trim().to_owned()).filter(|version| !version.is_empty())
+}
+
 /// A file of the GPU that is missing: that of compute, which all GPUs share (drivers/gpu/drm/amd/amdkfd/kfd_chardev.c),
 /// or the one for rendering, which compute opens, too.
 pub(super) fn missing_file(roots: &Roots, address: &str) -> Option<String> {

@@ -10,7 +10,7 @@ use super::{
     bus::{self, BusGpu},
     library::{Library, OpenError},
     probe, ras,
-    reading::{Access, DeviceReading, DriverReading, GpuReading, Vendor},
+    reading::{Access, DeviceReading, DriverReading, GpuReading, Identity, Vendor},
 };
 use crate::{
     gpu::GpuSettings,
@@ -66,7 +66,9 @@ impl GpuReader {
             by_bus(Access::Lost)
         } else if ras::is_counted(sys, address) {
             let missing_file = ras::missing_file(&self.roots, address);
-            GpuReading { vendor: Vendor::Amd, ecc: ras::read(sys, address), missing_file, ..GpuReading::default() }
+            let identity = Identity { vbios: ras::vbios(sys, address), ..Identity::default() };
+            let (vendor, ecc) = (Vendor::Amd, ras::read(sys, address));
+            GpuReading { vendor, identity, ecc, missing_file, ..GpuReading::default() }
         } else {
             self.nvidias(address)?
         };

@@ -76,6 +76,8 @@ pub struct Identity {
     pub uuid: Option<String>,
     /// On the board's sticker.
     pub serial: Option<String>,
+    /// Its firmware.
+    pub vbios: Option<String>,
 }
 
 /// Whether the GPU could be asked.

@@ -209,6 +209,7 @@ impl Known {
         or(&now.slot, &mut before.slot);
         or(&now.model, &mut before.model);
         or(&now.firmware, &mut before.firmware);
+        or(&now.driver, &mut before.driver);
         before.amount = now.amount;
         self.mark_seen(wall);
     }

@@ -16,7 +16,7 @@ const END_OF_TABLE: u8 = 127;
 const NO_RAM: [u8; 6] = [0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x1f];
 
 /// The tables, where the kernel shows any.
-pub(super) fn table(sys: &Path) -> Option<Vec<u8>> {
+pub(crate) fn table(sys: &Path) -> Option<Vec<u8>> {
     let mut table = Vec::new();
     let file = File::open(sys.join("firmware/dmi/tables/DMI")).ok()?;
     file.take(LIMIT_BYTES).read_to_end(&mut table).ok()?;
@@ -37,7 +37,7 @@ pub(super) fn is_virtual(table: &[u8]) -> bool {
 }
 
 /// The modules that are plugged in, of a table that is whole and describes memory at all.
-pub(super) fn modules(table: &[u8]) -> Option<Vec<Component>> {
+pub(crate) fn modules(table: &[u8]) -> Option<Vec<Component>> {
     let (mut rest, mut slots) = (table, Vec::new());
     while let Some(structure) = Structure::first(rest)? {
         rest = structure.rest;
@@ -130,8 +130,8 @@ impl Slot {
             serial,
             slot: structure.string(0x10),
             model: word::clean(&format!("{maker} {part}")),
-            firmware: String::new(),
             amount: structure.mebibytes(),
+            ..Component::default()
         };
         Self { bank: structure.string(0x11), module, is_ram: !NO_RAM.contains(&structure.byte(0x12)) }
     }
@@ -156,7 +156,7 @@ fn plugged_in(slots: Vec<Slot>) -> Vec<Component> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;

@@ -24,24 +24,36 @@ const INTEL: &str = "8086";
 /// Clouds plug cards and volumes into their bare machines as into virtual ones: Amazon, Alibaba, Google; virtio.
 const AT_WILL: [&str; 4] = ["1d0f", "1ded", "1ae0", "1af4"];
 
+/// Gives the version of the firmware behind an interface, by its name.
+pub(super) type FirmwareOf = fn(&str) -> Option<String>;
+
 /// Both classes; nothing where the bus cannot be read as a whole.
-pub(super) fn functions(sys: &Path) -> Option<[(ComponentClass, Vec<Component>); 2]> {
+pub(super) fn functions(sys: &Path, firmware_of: FirmwareOf) -> Option<[(ComponentClass, Vec<Component>); 2]> {
     let devices = sys.join("bus/pci/devices");
     let names = names(&devices)?;
-    let addresses = mac_addresses(sys);
+    let interfaces = interfaces(sys);
     let (mut cards, mut accelerators) = (Vec::new(), Vec::new());
     for name in names {
         let home = fs::canonicalize(devices.join(&name)).ok()?;
         match class_of(&home)? {
             Some(ComponentClass::NetworkCard) => {
-                let serial = addresses.get(&name).cloned().unwrap_or_default();
-                cards.push(Component { serial, ..function(&home, &name) });
+                let interface = interfaces.get(&name).cloned().unwrap_or_default();
+                cards.push(card(function(sys, &home, &name), interface, firmware_of));
             }
-            Some(_) => accelerators.push(function(&home, &name)),
+            Some(_) => accelerators.push(function(sys, &home, &name)),
             None => {}
         }
     }
     Some([(ComponentClass::NetworkCard, cards), (ComponentClass::Accelerator, accelerators)])
+}
+
+/// What RDMA does not show its driver reports by an interface.
+fn card(function: Component, interface: Interface, firmware_of: FirmwareOf) -> Component {
+    let firmware = match function.firmware.is_empty() {
+        true => firmware_of(&interface.name).map(|firmware| word::clean(&firmware)).unwrap_or_default(),
+        false => function.firmware,
+    };
+    Component { serial: interface.address, firmware, ..function }
 }
 
 /// Whether what hangs on the function at `home` belongs to the machine: not plugged in from outside, by its owner or by a
@@ -110,33 +122,57 @@ fn hex(home: &Path, name: &str) -> String {
     word::of_file(&home.join(name)).trim_start_matches("0x").to_owned()
 }
 
-/// Its model is as `lspci -n` shows it. mlx5 and others leave their firmware's version with the RDMA device.
-fn function(home: &Path, address: &str) -> Component {
+/// Its model is as `lspci -n` shows it. mlx5 and others leave their firmware's version with the RDMA device, amdgpu that of
+/// the VBIOS, which it read at its start (amdgpu_atombios.c).
+fn function(sys: &Path, home: &Path, address: &str) -> Component {
     let rdma = names(&home.join("infiniband")).unwrap_or_default();
     let firmware = rdma.first().map(|name| word::of_file(&home.join("infiniband").join(name).join("fw_ver")));
     Component {
         slot: address.to_owned(),
         model: format!("{}:{}", vendor(home), hex(home, "device")),
-        firmware: firmware.unwrap_or_default(),
+        firmware: firmware.unwrap_or_else(|| word::of_file(&home.join("vbios_version"))),
+        driver: driver(sys, home),
         ..Component::default()
     }
 }
 
-/// The permanent address of each function that has one; of several interfaces on one function the lowest.
-fn mac_addresses(sys: &Path) -> BTreeMap<String, String> {
+/// The kernel's own drivers have no version but the kernel's.
+fn driver(sys: &Path, home: &Path) -> String {
+    let link = fs::read_link(home.join("driver")).ok();
+    let Some(name) = link.as_deref().and_then(Path::file_name).and_then(|name| name.to_str()) else {
+        return String::new();
+    };
+    let version = word::of_file(&sys.join("module").join(name).join("version"));
+    word::clean(format!("{name} {version}").trim_end())
+}
+
+/// What is known of a function by its interfaces.
+#[derive(Debug, Clone, Default)]
+struct Interface {
+    /// Of one of them.
+    name: String,
+    /// The lowest permanent address.
+    address: String,
+}
+
+/// Of each function that has one.
+fn interfaces(sys: &Path) -> BTreeMap<String, Interface> {
     let class = sys.join("class/net");
-    let mut addresses: BTreeMap<String, String> = BTreeMap::new();
+    let mut interfaces: BTreeMap<String, Interface> = BTreeMap::new();
     for name in names(&class).unwrap_or_default() {
-        let home = class.join(name);
+        let home = class.join(&name);
         let device = fs::canonicalize(home.join("device")).ok();
-        let function = device.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
-        let (Some(function), Some(address)) = (function, permanent(&home)) else { continue };
-        let lowest = addresses.entry(function.to_owned()).or_insert_with(|| address.clone());
-        if address < *lowest {
-            *lowest = address;
+        let Some(function) = device.as_deref().and_then(Path::file_name).and_then(|name| name.to_str()) else {
+            continue;
+        };
+        let known = interfaces.entry(function.to_owned()).or_default();
+        known.name = name;
+        let address = permanent(&home).unwrap_or_default();
+        if known.address.is_empty() || (!address.is_empty() && address < known.address) {
+            known.address = address;
         }
     }
-    addresses
+    interfaces
 }
 
 /// A bond gives its interfaces one address and shows what they had (drivers/net/bonding/bond_sysfs_slave.c); 0 is an address

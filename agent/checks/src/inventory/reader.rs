@@ -3,7 +3,8 @@
 use nodewell_model::inventory::{Component, ComponentClass};
 
 use super::{
-    dmi, facts, pci,
+    dmi, facts,
+    pci::{self, FirmwareOf},
     reading::{ALL, InventoryReading},
     storage::{self, Storage},
 };
@@ -16,12 +17,19 @@ use crate::{
 #[derive(Debug)]
 pub struct InventoryReader {
     roots: Roots,
+    firmware_of: FirmwareOf,
 }
 
 impl InventoryReader {
     #[must_use]
     pub fn new(roots: Roots) -> Self {
-        Self { roots }
+        Self { roots, firmware_of: |interface| nodewell_sys::ethtool::firmware(interface).ok() }
+    }
+
+    /// One whose interfaces are not this host's.
+    #[cfg(test)]
+    pub(super) fn with_firmware(roots: Roots, firmware_of: FirmwareOf) -> Self {
+        Self { roots, firmware_of }
     }
 
     fn reading(&self) -> InventoryReading {
@@ -39,7 +47,7 @@ impl InventoryReader {
             reading.hidden = hidden;
             reading.add(ComponentClass::Disk, Some(disks));
         }
-        for (class, components) in pci::functions(&self.roots.sys).into_iter().flatten() {
+        for (class, components) in pci::functions(&self.roots.sys, self.firmware_of).into_iter().flatten() {
             reading.add(class, Some(components));
         }
         reading

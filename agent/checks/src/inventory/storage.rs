@@ -68,7 +68,7 @@ fn controller(function: &Path) -> Component {
         slot: last(function),
         model: word("model"),
         firmware: word("firmware_rev"),
-        amount: 0,
+        ..Component::default()
     }
 }
 
@@ -84,7 +84,7 @@ fn scsi_disk(home: &Path) -> Option<Option<Component>> {
         slot: slot(&function, &device),
         model: word::clean(format!("{} {}", word("vendor"), word("model")).trim()),
         firmware: word("rev"),
-        amount: 0,
+        ..Component::default()
     };
     Some((is_disk && !is_remote(home)).then(disk))
 }

@@ -64,6 +64,36 @@ fn what_is_there_is_shown_and_its_words_are_short_and_plain() {
 }
 
 #[test]
+fn cards_and_accelerators_show_their_driver_and_firmware() {
+    let mut machine = Machine::new();
+    let driven = |address: &str, class: &str, vendor: &str, driver: &str| {
+        let home = machine.function(address, class, vendor);
+        machine.link(&home, "driver", &format!("sys/bus/pci/drivers/{driver}"));
+        home
+    };
+    driven("0000:51:00.0", "0x020000", "0x14e4", "bnxt_en");
+    let by_rdma = driven("0000:52:00.0", "0x020700", "0x15b3", "mlx5_core");
+    driven("0000:53:00.0", "0x030200", "0x10de", "nvidia");
+    let amd = driven("0000:54:00.0", "0x038000", "0x1002", "amdgpu");
+    machine.interface("0000:51:00.0", "eth1", "02:00:00:00:00:02");
+    machine.set(&format!("{by_rdma}/infiniband/mlx5_0/fw_ver"), "28.43.1014");
+    machine.set("sys/module/mlx5_core/version", "24.10-1.1.4");
+    machine.set("sys/module/nvidia/version", "580.65.06");
+    machine.set(&format!("{amd}/vbios_version"), "113-D65209-080");
+    machine.looks(1);
+    let view = machine.view();
+    let shown = |slot: &str| {
+        let component = &view.components.iter().find(|one| one.component.slot == slot).unwrap().component;
+        (component.driver.as_str(), component.firmware.as_str())
+    };
+    assert_eq!(shown("0000:51:00.0"), ("bnxt_en", "214.4.9.6/pkg 21"), "by its interface");
+    assert_eq!(shown("0000:52:00.0"), ("mlx5_core 24.10-1.1.4", "28.43.1014"));
+    assert_eq!(shown("0000:53:00.0"), ("nvidia 580.65.06", ""), "the GPU check knows its VBIOS");
+    assert_eq!(shown("0000:54:00.0"), ("amdgpu", "113-D65209-080"));
+    assert_eq!(shown("0000:3b:00.0"), ("", ""), "no driver is loaded");
+}
+
+#[test]
 fn a_module_that_is_gone_after_a_reboot_is_missing_until_it_is_back() {
     let mut machine = settled();
     machine.reboot("two");

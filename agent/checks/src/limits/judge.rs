@@ -170,7 +170,13 @@ impl LimitsJudge {
         let first = count(self.controllers.values().filter(|is_second| !**is_second).count());
         let states = [("of version 1".to_owned(), first)].into();
         let total = count(self.controllers.len());
-        let controllers = Hardware { class: "cgroup controllers".to_owned(), total, states, informational: true };
+        let controllers = Hardware {
+            class: "cgroup controllers".to_owned(),
+            total,
+            states,
+            informational: true,
+            ..Hardware::default()
+        };
         (first > 0).then_some(controllers).into_iter().chain(self.reboots.hardware()).collect()
     }
 }

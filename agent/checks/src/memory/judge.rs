@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
+    cxl_state::CxlDevices,
     ras::RasEvent,
     reading::{Controller, Errors, MemoryReading, WHOLE, Whole},
     state::{Counting, ModuleState},
@@ -45,6 +46,7 @@ pub struct MemoryJudge {
 struct MemoryHistory {
     /// By controller and slot, such as `MC0/dimm3`; by controller for what could not be placed.
     modules: BTreeMap<String, ModuleState>,
+    cxl: CxlDevices,
     whole: WholeState,
 }
 
@@ -107,6 +109,7 @@ impl MemoryJudge {
     fn leak(&mut self, hours: usize) {
         if hours > 0 {
             self.history.modules.values_mut().for_each(|module| module.bucket.leak(hours));
+            self.history.cxl.leak(hours);
             self.history.whole.bucket.leak(hours);
         }
     }
@@ -115,6 +118,7 @@ impl MemoryJudge {
         self.history.modules.values_mut().for_each(ModuleState::begin_boot);
         // Those that are still there are seen again; only what wore out is worth remembering of the others.
         self.history.modules.retain(|_, module| !module.is_blank());
+        self.history.cxl.begin_boot();
         self.history.whole.begin_boot();
         self.details.clear();
     }
@@ -220,15 +224,20 @@ impl Judge for MemoryJudge {
             }
         }
         let account = self.answers(round.answers);
-        let loss = account.loss.as_deref();
-        let context = RoundContext { now: &round.now, loss, has_modules: self.has_modules(), capacity: self.capacity };
-        let device_events = self.history.whole.take(account.whole.as_ref(), context);
+        let trace_events = account.whole.as_ref().map(|whole| whole.events.as_slice()).unwrap_or_default();
+        let cxl = self.history.cxl.take(trace_events, self.capacity, round.now.wall);
+        let loss = account.loss.or(cxl.loss);
+        let (loss, has_modules) = (loss.as_deref(), self.has_modules());
+        let context = RoundContext { now: &round.now, loss, has_modules, capacity: self.capacity };
+        let mut device_events = self.history.whole.take(account.whole.as_ref(), context);
+        device_events.extend(cxl.events);
         self.findings(&round.now, device_events)
     }
 
     fn save(&mut self) -> Option<Value> {
         let moment = self.moment.clone()?;
-        let history = MemoryHistory { modules: self.history.modules.clone(), whole: self.history.whole.saved() };
+        let MemoryHistory { modules, cxl, whole } = &self.history;
+        let history = MemoryHistory { modules: modules.clone(), cxl: cxl.clone(), whole: whole.saved() };
         if self.last_saved.as_ref() == Some(&history) {
             return None;
         }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::cxl::{self, CxlEvent};
+
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -12,6 +14,8 @@ pub enum RasEvent {
     Page { frame: u64 },
     /// `mce:mce_record`: a machine check bank reported.
     MachineCheck(MachineCheck),
+    /// A device of CXL memory reported.
+    Cxl(CxlEvent),
     /// So many events were overwritten before they were read.
     Lost { events: u64 },
 }
@@ -81,7 +85,7 @@ pub fn parse(line: &str) -> Option<RasEvent> {
         "mc_event" => memory_event(payload),
         "memory_failure_event" => page(payload),
         "mce_record" => machine_check(payload),
-        _ => None,
+        _ => cxl::parse(name, payload).map(RasEvent::Cxl),
     }
 }
 
@@ -140,7 +144,7 @@ fn after<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
 }
 
 /// The hexadecimal number that `text` begins with.
-fn hex(text: &str) -> Option<u64> {
+pub(super) fn hex(text: &str) -> Option<u64> {
     let end = text.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(text.len());
     u64::from_str_radix(&text[..end], 16).ok()
 }

@@ -1,6 +1,7 @@
 //! The reader and the judge on trees made from the kernel's ABI documents.
 
 mod counters;
+mod cxl;
 mod join;
 mod reading;
 mod survival;

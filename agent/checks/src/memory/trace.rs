@@ -12,9 +12,17 @@ use super::ras::{self, RasEvent};
 const NAME: &str = "nodewell";
 /// For each CPU. The default of 1.4 MB would take 180 MB on 128 CPUs; an event takes some 200 bytes.
 const BUFFER_KB: &str = "16";
-/// The page events moved out of `ras` in kernel 6.19.
-const EVENTS: [&str; 4] =
-    ["ras/mc_event", "ras/memory_failure_event", "memory_failure/memory_failure_event", "mce/mce_record"];
+/// The page events moved out of `ras` in kernel 6.19; those of CXL are there while its driver is loaded.
+const EVENTS: [&str; 8] = [
+    "ras/mc_event",
+    "ras/memory_failure_event",
+    "memory_failure/memory_failure_event",
+    "mce/mce_record",
+    "cxl/cxl_general_media",
+    "cxl/cxl_dram",
+    "cxl/cxl_memory_module",
+    "cxl/cxl_poison",
+];
 /// In a storm of errors one reading is as good as the next: what is more than this is counted, not reported.
 const EVENTS_LIMIT: usize = 256;
 /// As much as the buffers of 256 CPUs hold: a reading ends, whatever comes in meanwhile.
@@ -28,6 +36,8 @@ pub struct Tracing {
     pipe: Option<File>,
     /// A line whose end has not been read.
     begun: Vec<u8>,
+    /// Which events are enabled.
+    enabled: [bool; EVENTS.len()],
 }
 
 impl Tracing {
@@ -44,7 +54,7 @@ impl Tracing {
         if !instance.is_dir() {
             fs::create_dir(&instance).ok()?;
         }
-        let mut tracing = Self { instance, pipe: None, begun: Vec::new() };
+        let mut tracing = Self { instance, pipe: None, begun: Vec::new(), enabled: [false; EVENTS.len()] };
         tracing.listen()?;
         Some(tracing)
     }
@@ -52,9 +62,8 @@ impl Tracing {
     fn listen(&mut self) -> Option<()> {
         // The buffers grow when the first event is enabled.
         let _ = fs::write(self.instance.join("buffer_size_kb"), BUFFER_KB);
-        let events = self.instance.join("events");
-        let enabled = EVENTS.map(|event| fs::write(events.join(event).join("enable"), "1").is_ok());
-        if !enabled.contains(&true) {
+        self.enable();
+        if !self.enabled.contains(&true) {
             return None;
         }
         let options = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).clone();
@@ -62,8 +71,17 @@ impl Tracing {
         self.pipe.as_ref().map(|_| ())
     }
 
+    /// Those that are not; a driver may have been loaded since.
+    fn enable(&mut self) {
+        let events = self.instance.join("events");
+        for (event, is_enabled) in EVENTS.iter().zip(&mut self.enabled).filter(|(_, is_enabled)| !**is_enabled) {
+            *is_enabled = fs::write(events.join(event).join("enable"), "1").is_ok();
+        }
+    }
+
     /// What has come in; never waits.
     pub fn drain(&mut self) -> Vec<RasEvent> {
+        self.enable();
         let mut bytes = std::mem::take(&mut self.begun);
         self.read_into(&mut bytes);
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);

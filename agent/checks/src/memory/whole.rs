@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     bucket::Bucket,
+    cxl::{CxlEvent, CxlReport},
     join::{Recent, exonerated},
     ras::RasEvent,
     reading::{WHOLE, Whole},
@@ -88,7 +89,10 @@ impl WholeState {
             RasEvent::MachineCheck(check) if check.is_of_memory() && !context.has_modules => {
                 self.bucket.add(1, context.capacity);
             }
-            RasEvent::Memory(_) | RasEvent::MachineCheck(_) | RasEvent::Lost { .. } => {}
+            RasEvent::Cxl(CxlEvent { report: CxlReport::Media(error), .. }) if error.is_loss() => {
+                error.frame.into_iter().for_each(|frame| self.recent.add_frame(at, frame));
+            }
+            RasEvent::Memory(_) | RasEvent::MachineCheck(_) | RasEvent::Cxl(_) | RasEvent::Lost { .. } => {}
         }
     }
 

@@ -184,7 +184,7 @@ impl NetworkJudge {
         let is_unhealthy = |link: &&&Link| self.poll_error.is_some() || !link.faults(&self.settings).is_empty();
         let mut states = BTreeMap::new();
         used.iter().filter(is_unhealthy).for_each(|link| *states.entry(state_name(&link).to_owned()).or_default() += 1);
-        vec![Hardware { class: "network interfaces".to_owned(), total, states, informational: false }]
+        vec![Hardware { class: "network interfaces".to_owned(), total, states, ..Hardware::default() }]
     }
 
     fn is_absent(&self) -> bool {

@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use nodewell_message::MessageArgs;
 use nodewell_model::{Hardware, Name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,6 +13,7 @@ use crate::probe::{
     Answer, Fault, Findings, Judge, Now, PollError, ReadError, Round, State, Verdict,
     boot_history::BootHistory,
     debounce::{Debounce, DebounceTimes},
+    flapping::{self, FlappingSign},
     unknown,
 };
 
@@ -49,9 +51,9 @@ struct Sensor {
     was_quiet: bool,
     /// It was seen below its limit.
     was_below: bool,
-    stopped: Debounce,
-    alarm: Debounce,
-    hot: Debounce,
+    stopped: FlappingSign,
+    alarm: FlappingSign,
+    hot: FlappingSign,
 }
 
 /// A fan that was seen to turn has done so for the whole boot.
@@ -63,14 +65,17 @@ impl Sensor {
         self.has_answered = true;
         let turned = self.turned.observe(rpm > 0, now, FOR_EVER);
         let alarm = self.is_alarm(fan.alarm.filter(|_| !fan.is_off), now);
-        let name = fan.label.as_deref().unwrap_or("it");
-        if self.stopped.observe(rpm == 0 && !fan.is_off && turned, now, TIMES) {
-            return Some(State::Faulty(vec![Fault::of("FanStopped", &[("fan", &name)])]));
-        }
-        Some(match alarm {
-            true => State::Faulty(vec![Fault::of("FanAlarm", &[("fan", &name), ("rpm", &rpm)])]),
-            false => State::healthy("CoolingUnhealthy/healthy-fan", &[]),
-        })
+        let is_stopped = self.stopped.observe(rpm == 0 && !fan.is_off && turned, now, TIMES);
+        let (name, times) = (fan.label.as_deref().unwrap_or("it"), flapping::OFTEN);
+        let again: MessageArgs<'_> = &[("fan", &name), ("times", &times)];
+        let fault = match (is_stopped, alarm) {
+            (true, _) if self.stopped.is_flapping(now) => Fault::of("FanStopped/flapping", again),
+            (true, _) => Fault::of("FanStopped", &[("fan", &name)]),
+            (_, true) if self.alarm.is_flapping(now) => Fault::of("FanAlarm/flapping", again),
+            (_, true) => Fault::of("FanAlarm", &[("fan", &name), ("rpm", &rpm)]),
+            _ => return Some(State::healthy("CoolingUnhealthy/healthy-fan", &[])),
+        };
+        Some(State::Faulty(vec![fault]))
     }
 
     fn temperature(&mut self, one: &Temperature, now: Duration) -> Option<State> {
@@ -84,10 +89,16 @@ impl Sensor {
         self.was_below |= !is_above;
         let alarm = self.is_alarm(one.alarm, now);
         let is_hot = self.hot.observe(is_above && self.was_below, now, TIMES);
-        let (name, value) = (one.label.as_deref().unwrap_or("it"), celsius(value));
+        let (name, value, times) = (one.label.as_deref().unwrap_or("it"), celsius(value), flapping::OFTEN);
         let fault = match limit.map(celsius) {
+            Some(limit) if is_hot && self.hot.is_flapping(now) => {
+                Fault::of("TemperatureCritical/flapping", &[("sensor", &name), ("times", &times), ("limit", &limit)])
+            }
             Some(limit) if is_hot => {
                 Fault::of("TemperatureCritical", &[("sensor", &name), ("value", &value), ("limit", &limit)])
+            }
+            _ if alarm && self.alarm.is_flapping(now) => {
+                Fault::of("TemperatureCritical/alarm-flapping", &[("sensor", &name), ("times", &times)])
             }
             _ if alarm => Fault::of("TemperatureCritical/alarm", &[("sensor", &name), ("value", &value)]),
             _ => return Some(State::healthy("CoolingUnhealthy/healthy-temperature", &[])),
@@ -164,7 +175,7 @@ impl SensorsJudge {
             *states.entry(word.to_owned()).or_default() += 1;
         }
         let total = u32::try_from(self.last.len()).unwrap_or(u32::MAX);
-        Hardware { class: "fans and temperatures".to_owned(), total, states, informational: false }
+        Hardware { class: "fans and temperatures".to_owned(), total, states, ..Hardware::default() }
     }
 }
 

@@ -264,6 +264,58 @@ fn what_cannot_be_read_is_unknown_and_what_is_gone_is_forgotten() {
     assert_eq!(reason(&machine.looks(1), VRM), "unknown: DeviceUnreadable");
 }
 
+/// At every other look a fan stands and a sensor is at its limit: each is one problem, and over an hour after the last time.
+#[test]
+fn what_comes_and_goes_for_five_hundred_looks_is_one_problem() {
+    let mut machine = Machine::new();
+    machine.looks(2);
+    let mut begun = Vec::new();
+    for n in 0..500 {
+        let is_bad = n % 2 == 0;
+        machine.set("fan1_input", if is_bad { "0" } else { "1200" });
+        machine.set("temp2_input", if is_bad { "118000" } else { "90000" });
+        let findings = machine.looks(1);
+        assert!(findings.events.is_empty() && findings.recoveries.is_empty());
+        let reasons = [reason(&findings, FAN), reason(&findings, VRM)];
+        if begun.last() != Some(&reasons) {
+            begun.push(reasons);
+        }
+        if n == 250 {
+            machine.restart();
+        }
+    }
+    assert_eq!(begun, [["healthy", "healthy"], ["FanStopped", "TemperatureCritical"]]);
+    let findings = machine.looks(1);
+    let message = |subject| match state(&findings, subject) {
+        Some(State::Faulty(faults)) => faults[0].message.as_str(),
+        other => panic!("{other:?}"),
+    };
+    assert!(message(FAN).starts_with("it stood still 5 times or more within an hour"), "{}", message(FAN));
+    assert!(message(VRM).starts_with("it came to its critical limit of 115 °C 5 times or more"), "{}", message(VRM));
+    assert_eq!(reason(&machine.looks(40), FAN), "FanStopped");
+    let findings = machine.looks(40);
+    assert_eq!([reason(&findings, FAN), reason(&findings, VRM)], ["healthy", "healthy"]);
+}
+
+#[test]
+fn an_alarm_that_comes_and_goes_is_reported_as_that() {
+    let mut machine = Machine::new();
+    for n in 0..12 {
+        machine.set("fan1_alarm", if n % 2 == 0 { "0" } else { "1" });
+        machine.set("temp2_crit_alarm", if n % 2 == 0 { "0" } else { "1" });
+        machine.looks(1);
+    }
+    let findings = machine.looks(1);
+    for (subject, expected) in [(FAN, "FanAlarm"), (VRM, "TemperatureCritical")] {
+        let Some(State::Faulty(faults)) = state(&findings, subject) else { panic!("{findings:?}") };
+        assert_eq!(faults[0].reason.as_str(), expected);
+        assert!(
+            faults[0].message.contains("reported a") && faults[0].message.contains("5 times or more"),
+            "{faults:?}"
+        );
+    }
+}
+
 proptest! {
     /// Whatever chips show, each sensor has one verdict, and nothing panics.
     #[test]

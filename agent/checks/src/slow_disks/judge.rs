@@ -178,7 +178,7 @@ impl SlowDisksJudge {
         let states = (!slow.is_empty()).then(|| ("slow".to_owned(), count(&slow)));
         let (total, states) = (count(&all), states.into_iter().collect());
         let class = "disks compared".to_owned();
-        (total > 0).then_some(Hardware { class, total, states, informational: false })
+        (total > 0).then_some(Hardware { class, total, states, ..Hardware::default() })
     }
 }
 

@@ -19,7 +19,7 @@ fn reasons(ledger: &mut Ledger) -> Vec<String> {
 
 fn disks(total: u32, lost: u32) -> Hardware {
     let states = (lost > 0).then(|| ("lost".to_owned(), lost)).into_iter().collect();
-    Hardware { class: "disks".to_owned(), total, states, informational: false }
+    Hardware { class: "disks".to_owned(), total, states, ..Hardware::default() }
 }
 
 fn counting(source: &str, hardware: Vec<Hardware>) -> Status {

@@ -30,9 +30,11 @@ fn row(view: &ComponentView) -> [String; 4] {
         Some(accepted) => Some(format!("{} of {}", size.unwrap_or_default(), amount(*class, *accepted))),
         None => size,
     };
-    let firmware = Some(&component.firmware).filter(|word| !word.is_empty()).map(|word| format!("firmware {word}"));
+    let named =
+        |what: &str, word: &String| Some(word).filter(|word| !word.is_empty()).map(|word| format!("{what} {word}"));
+    let (driver, firmware) = (named("driver", &component.driver), named("firmware", &component.firmware));
     let model = Some(component.model.clone()).filter(|model| !model.is_empty());
-    let what: Vec<String> = [size, model, firmware].into_iter().flatten().collect();
+    let what: Vec<String> = [size, model, driver, firmware].into_iter().flatten().collect();
     let other = if name.ends_with(&component.slot) { &component.serial } else { &component.slot };
     let seen = last_seen.map(|time| format!("last seen {}", minute(time))).unwrap_or_default();
     [name.clone(), what.join(", "), other.clone(), seen]
@@ -97,7 +99,8 @@ mod tests {
             ..memory
         };
         let disk = component(ComponentClass::Disk, ["S1", "0000:01:00.0", "SSD 980"], 0);
-        let card = component(ComponentClass::NetworkCard, ["02:00:00:00:00:01", "0000:3b:00.0", "15b3:1021"], 0);
+        let mut card = component(ComponentClass::NetworkCard, ["02:00:00:00:00:01", "0000:3b:00.0", "15b3:1021"], 0);
+        card.component.driver = "mlx5_core".to_owned();
         let facts = NodeFacts { kernel: "6.12.9".to_owned(), ..NodeFacts::default() };
         let view = InventoryView { components: vec![memory, disk, card], facts, ..InventoryView::default() };
         let expected = "\
@@ -105,8 +108,8 @@ Missing since an earlier boot:
   memory  15.0 GiB of 31.0 GiB    last seen 1970-01-01 00:00 UTC
 Taken out on purpose: nodewell inventory accept
 
-  disk S1                    SSD 980    0000:01:00.0
-  network card 0000:3b:00.0  15b3:1021  02:00:00:00:00:01
+  disk S1                    SSD 980                      0000:01:00.0
+  network card 0000:3b:00.0  15b3:1021, driver mlx5_core  02:00:00:00:00:01
 
   kernel         6.12.9
 ";

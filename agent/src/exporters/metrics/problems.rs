@@ -158,6 +158,7 @@ mod tests {
             states: BTreeMap::from([("due".to_owned(), 1)]),
             unconfirmed_since: None,
             informational,
+            devices: Vec::new(),
         };
         let mut exposition = Exposition::default();
         write_devices(&mut exposition, &[class("disks", false), class("reboots", true)]);

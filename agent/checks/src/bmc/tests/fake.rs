@@ -14,6 +14,9 @@ pub(super) const INFO: u8 = 0x40;
 pub(super) const RESERVE: u8 = 0x42;
 pub(super) const ENTRY: u8 = 0x43;
 pub(super) const SENSOR: u8 = 0x2d;
+pub(super) const SDR_INFO: u8 = 0x20;
+pub(super) const SDR_RESERVE: u8 = 0x22;
+pub(super) const SDR: u8 = 0x23;
 /// The highest id; ids begin with 1 again after it.
 pub(super) const HIGHEST: u16 = 0xfffe;
 /// 2026-01-01.
@@ -48,6 +51,14 @@ pub(super) struct FakeBmc {
     pub(super) most_bytes: u8,
     /// What follows its last entry.
     pub(super) after_last: u16,
+    /// The records of its sensors, by their ids; none: it has no repository of them.
+    pub(super) sdr: Vec<(u16, Vec<u8>)>,
+    /// When these were changed.
+    pub(super) sdr_changed: u32,
+    /// What it gave out last.
+    sdr_reservation: u16,
+    /// To the command with this number, from 1, it gives no answer.
+    pub(super) silent_at: Option<usize>,
 }
 
 impl FakeBmc {
@@ -113,10 +124,50 @@ impl FakeBmc {
     }
 }
 
+/// The repository.
+impl FakeBmc {
+    fn repository_info(&self) -> Vec<u8> {
+        let mut answer = vec![0, 0x51];
+        answer.extend(u16::try_from(self.sdr.len()).unwrap().to_le_bytes());
+        answer.extend([0xff, 0xff]);
+        answer.extend(self.sdr_changed.to_le_bytes());
+        answer.extend(NEW_YEAR.to_le_bytes());
+        answer.push(0x2f);
+        answer
+    }
+
+    fn reserve_repository(&mut self) -> Vec<u8> {
+        self.sdr_reservation += 1;
+        [&[0_u8][..], &self.sdr_reservation.to_le_bytes()].concat()
+    }
+
+    /// Some bytes of a record; those behind the first ones under a reservation alone.
+    fn sensor_record(&self, data: &[u8]) -> Vec<u8> {
+        let [r0, r1, i0, i1, offset, bytes] = *data else { panic!("{data:?}") };
+        if offset != 0 && u16::from_le_bytes([r0, r1]) != self.sdr_reservation {
+            return vec![0xc5];
+        }
+        if self.most_bytes != 0 && bytes > self.most_bytes {
+            return vec![0xca];
+        }
+        let found = match u16::from_le_bytes([i0, i1]) {
+            FIRST => Some(0),
+            id => self.sdr.iter().position(|(known, _)| *known == id),
+        };
+        let Some((_, record)) = found.and_then(|n| self.sdr.get(n)) else { return vec![0xcb] };
+        let Some(rest) = record.get(usize::from(offset)..) else { return vec![0xc9] };
+        let next = found.and_then(|n| self.sdr.get(n + 1)).map_or(self.after_last, |(id, _)| *id);
+        [&[0_u8][..], &next.to_le_bytes(), &rest[..rest.len().min(usize::from(bytes))]].concat()
+    }
+}
+
 impl Transport for FakeBmc {
     fn request(&mut self, command: &Command<'_>) -> Result<Vec<u8>, String> {
         assert_eq!(command.netfn, if command.number == SENSOR { 0x04 } else { 0x0a });
         self.asked.push(command.number);
+        if self.silent_at == Some(self.asked.len()) {
+            return Err("no answer within 5 s".to_owned());
+        }
         if self.script.front().is_some_and(|(number, _)| *number == command.number) {
             return self.script.pop_front().unwrap().1;
         }
@@ -124,6 +175,10 @@ impl Transport for FakeBmc {
             INFO => self.info(),
             RESERVE => vec![0, 7, 0],
             ENTRY => self.entry(command.data),
+            SDR_INFO | SDR_RESERVE | SDR if self.sdr.is_empty() => vec![0xc1],
+            SDR_INFO => self.repository_info(),
+            SDR_RESERVE => self.reserve_repository(),
+            SDR => self.sensor_record(command.data),
             SENSOR => self.sensors.get(&command.data[0]).map_or(vec![0xcb], |states| [&[0][..], &states[..]].concat()),
             _ => panic!("{command:?}"),
         })

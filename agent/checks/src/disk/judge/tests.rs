@@ -123,7 +123,7 @@ fn a_silent_disk_is_unknown_and_the_others_go_on() {
     assert_eq!(reasons(&findings.verdicts[0].state), [""; 0]);
     assert_eq!(reasons(&findings.verdicts[1].state), ["? DeviceNotAnswering"]);
     let states = BTreeMap::from([("not answering".to_owned(), 1)]);
-    assert_eq!(findings.hardware, [Hardware { class: "disks".to_owned(), total: 2, states, informational: false }]);
+    assert_eq!(findings.hardware, [Hardware { class: "disks".to_owned(), total: 2, states, ..Hardware::default() }]);
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! The whole account: a verdict for each GPU and condition, one for the driver, and how many GPUs there are.
 
-use nodewell_model::{Hardware, Name};
+use nodewell_model::{
+    DeviceFacts, Hardware, Name,
+    report::{DEVICES_LIMIT, FACT_LIMIT_BYTES},
+    text::line,
+};
 
 use super::{
     DRIVER, GpuJudge,
@@ -10,7 +14,7 @@ use super::{
     presence, text,
 };
 use crate::{
-    gpu::Access,
+    gpu::{Access, Vendor},
     probe::{Fault, PollError, State, Verdict, unknown},
 };
 
@@ -111,8 +115,30 @@ impl GpuJudge {
         for state_name in names.into_iter().flatten().chain(short) {
             *states.entry(state_name.to_owned()).or_insert(0) += 1;
         }
-        let hardware = Hardware { class: "GPUs".to_owned(), total, states, informational: false };
+        let (class, devices) = ("GPUs".to_owned(), self.facts());
+        let hardware = Hardware { class, total, states, devices, ..Hardware::default() };
         if total == 0 { Vec::new() } else { vec![hardware] }
+    }
+
+    /// Of those that are there and were read once.
+    fn facts(&self) -> Vec<DeviceFacts> {
+        let is_there = |device: &Device| device.state.is_counted() && device.state != DeviceState::Missing;
+        let there = self.devices.iter().filter(|(_, device)| is_there(device)).map(|(name, _)| name);
+        let facts = there.filter_map(|name| self.facts_of(name, self.history.get(name)?));
+        facts.take(DEVICES_LIMIT).collect()
+    }
+
+    fn facts_of(&self, name: &str, known: &Known) -> Option<DeviceFacts> {
+        let word = |fact: &Option<String>| line(fact.as_deref().unwrap_or_default(), FACT_LIMIT_BYTES);
+        let version = self.driver.reading.as_ref().and_then(|reading| reading.version.as_deref());
+        let driver = match (known.vendor, version) {
+            (Vendor::Nvidia, Some(version)) => line(&format!("{DRIVER} {version}"), FACT_LIMIT_BYTES),
+            // The inventory has it by its link.
+            _ => String::new(),
+        };
+        let (model, firmware) = (word(&known.identity.name), word(&known.identity.vbios));
+        let is_known = [&model, &firmware, &driver].iter().any(|fact| !fact.is_empty());
+        is_known.then(|| DeviceFacts { name: line(name, FACT_LIMIT_BYTES), model, firmware, driver })
     }
 }
 

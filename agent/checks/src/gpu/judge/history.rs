@@ -132,6 +132,7 @@ impl Known {
             (&mut self.identity.name, &reported.name),
             (&mut self.identity.uuid, &reported.uuid),
             (&mut self.identity.serial, &reported.serial),
+            (&mut self.identity.vbios, &reported.vbios),
         ] {
             if new.is_some() {
                 mine.clone_from(new);

@@ -8,6 +8,7 @@ mod xids;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use nodewell_model::DeviceFacts;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -34,6 +35,7 @@ fn healthy(name: &str) -> GpuReading {
         name: Some("H100".into()),
         uuid: Some(format!("GPU-{name}")),
         serial: Some(format!("serial of {name}")),
+        vbios: Some("96.00.61.00.01".into()),
     };
     let ecc =
         Some(Ecc { corrected: Some(7), uncorrected: Some(0), corrected_ever: Some(9), uncorrected_ever: Some(4) });
@@ -171,6 +173,20 @@ fn gpus_that_answer_are_healthy_and_old_counts_report_nothing() {
     assert_eq!(reasons_of(&findings, ONE, "GpuFabricUnhealthy"), ["nothing"], "it has no fabric");
     assert_eq!(hardware(&findings), "2 GPUs: ");
     assert!(findings.events.is_empty() && findings.recoveries.is_empty());
+}
+
+#[test]
+fn what_a_gpu_runs_is_shown_while_it_is_there() {
+    let mut bench = bench();
+    let (model, firmware) = ("H100".to_owned(), "96.00.61.00.01".to_owned());
+    let one = DeviceFacts { name: ONE.to_owned(), model, firmware, driver: "nvidia 580.65.06".to_owned() };
+    let two = DeviceFacts { name: TWO.to_owned(), ..one.clone() };
+    assert_eq!(bench.round().hardware[0].devices, [one.clone(), two]);
+    bench.gpus.remove(TWO);
+    bench.set(ONE, |gpu| (gpu.access, gpu.identity) = (Access::Lost, Identity::default()));
+    bench.round();
+    let found = bench.round().hardware[0].devices.clone();
+    assert_eq!(found, [one], "what it does not report now it reported before");
 }
 
 #[test]

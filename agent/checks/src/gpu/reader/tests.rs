@@ -111,9 +111,9 @@ fn blot_out(library: &Path, function: &str) {
 
 #[test]
 fn all_that_is_judged_is_read() {
-    let values = "name=NVIDIA_H100 uuid=GPU-1 serial=165 ecc=1,2,3,4 slowdown=0x48 retire-pending=1 links=101 \
-                  fabric=3,0,0x155 mig=0,1 persistence=1 energy=77 field-144=1 field-145=0 field-29=10 \
-                  field-30=2 field-230=1";
+    let values = "name=NVIDIA_H100 uuid=GPU-1 serial=165 vbios=96.00.61.00.01 ecc=1,2,3,4 slowdown=0x48 \
+                  retire-pending=1 links=101 fabric=3,0,0x155 mig=0,1 persistence=1 energy=77 field-144=1 \
+                  field-145=0 field-29=10 field-30=2 field-230=1";
     let machine = Machine::new(&[(ONE, values), (TWO, "")]);
     let mut reader = machine.reader();
     assert_eq!(reader.list().unwrap(), [DRIVER, ONE, TWO]);
@@ -123,6 +123,7 @@ fn all_that_is_judged_is_read() {
         name: Some("NVIDIA H100".into()),
         uuid: Some("GPU-1".into()),
         serial: Some("165".into()),
+        vbios: Some("96.00.61.00.01".into()),
     };
     let expected = GpuReading {
         vendor: Vendor::Nvidia,
@@ -308,11 +309,13 @@ fn gpus_of_others_are_not_listed_but_named() {
     fs::write(ras.join("umc_err_count"), "ue: 1\nce: 4\n").unwrap();
     fs::write(ras.join("gfx_err_count"), "ue: 2\nce: 0\nde: 9\n").unwrap();
     fs::write(ras.join("features"), "feature mask: 0x3fff\n").unwrap();
+    fs::write(machine.device("0000:c3:00.0").join("vbios_version"), "113-D65209-080\n").unwrap();
     let mut reader = machine.reader();
     assert_eq!(reader.list().unwrap(), [DRIVER, ONE, "0000:c3:00.0"]);
     assert_eq!(driver(&mut reader).elsewhere, [TWO]);
     let amd = gpu(&mut reader, "0000:c3:00.0");
     assert_eq!((amd.vendor, amd.ecc.unwrap().uncorrected, amd.ecc.unwrap().corrected), (Vendor::Amd, Some(3), Some(4)));
+    assert_eq!(amd.identity.vbios.as_deref(), Some("113-D65209-080"));
 }
 
 #[test]

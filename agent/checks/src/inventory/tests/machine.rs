@@ -119,7 +119,8 @@ impl Machine {
         (self.now.wall, self.now.boottime) = (self.now.wall + passed, self.now.boottime + passed);
         let path = |name| self.path(name);
         let roots = Roots { sys: path("sys"), proc: path("proc"), run: path("run"), ..Roots::default() };
-        let mut reader = InventoryReader::new(roots);
+        let firmware = |interface: &str| (interface == "eth1").then(|| "214.4.9.6/pkg 21".to_owned());
+        let mut reader = InventoryReader::with_firmware(roots, firmware);
         let listed = reader.list().map_err(PollError::Read);
         let answers =
             listed.iter().flatten().map(|device| (device.clone(), reader.read(device).map_err(PollError::Read)));

@@ -37,7 +37,13 @@ impl Reboots {
     /// Only while one is due.
     pub(super) fn hardware(&self) -> Option<Hardware> {
         let states = [("due".to_owned(), 1)].into();
-        self.reported.map(|_| Hardware { class: "reboots".to_owned(), total: 1, states, informational: true })
+        self.reported.map(|_| Hardware {
+            class: "reboots".to_owned(),
+            total: 1,
+            states,
+            informational: true,
+            ..Hardware::default()
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use nodewell_model::{Hardware, Name};
 
 use super::{LastPoll, MemoryJudge};
 use crate::{
-    memory::{reading::WHOLE, state::ModuleState},
+    memory::{cxl_state::CLASS as CXL, reading::WHOLE, state::ModuleState},
     probe::{DeviceEvent, Fault, Findings, Now, State, Verdict},
 };
 
@@ -18,6 +18,7 @@ impl MemoryJudge {
     pub(super) fn findings(&self, now: &Now, device_events: Vec<DeviceEvent>) -> Findings {
         let mut verdicts: Vec<_> =
             self.module_states().into_iter().map(|(label, state)| verdict(label, state)).collect();
+        verdicts.extend(self.cxl_states().map(|(subject, state)| verdict(subject, state)));
         verdicts.extend(self.whole.as_ref().map(|last_poll| verdict(WHOLE.to_owned(), self.whole_state(last_poll))));
         let recoveries = self.history.whole.recoveries(now);
         Findings { hardware: hardware(&verdicts), verdicts, events: device_events, recoveries }
@@ -28,6 +29,15 @@ impl MemoryJudge {
             LastPoll::Read => self.history.whole.state(self.capacity),
             LastPoll::Unknown(state) => state.clone(),
         }
+    }
+
+    /// Of the devices that reported; what they report comes with the reading of the whole.
+    fn cxl_states(&self) -> impl Iterator<Item = (String, State)> {
+        let states = self.history.cxl.states(self.capacity);
+        states.map(move |(subject, state)| match &self.whole {
+            Some(LastPoll::Unknown(unknown)) => (subject, unknown.clone()),
+            Some(LastPoll::Read) | None => (subject, state),
+        })
     }
 
     /// The state of each module, by label: the kernel's log does not distinguish modules of the same name either.
@@ -113,16 +123,19 @@ fn merge(known: &mut State, other: &State) {
     }
 }
 
-/// Of what has a name of its own: neither the whole nor a controller is a module.
+/// Of what has a name of its own: neither the whole nor a controller is a module, nor what is known only once it reports.
 fn hardware(verdicts: &[Verdict]) -> Vec<Hardware> {
-    let is_module = |verdict: &&Verdict| verdict.subject != WHOLE && !is_controller(&verdict.subject);
+    let is_module = |verdict: &&Verdict| {
+        let subject = &verdict.subject;
+        subject != WHOLE && !is_controller(subject) && !subject.starts_with(CXL)
+    };
     let modules: Vec<_> = verdicts.iter().filter(is_module).collect();
     let mut states = BTreeMap::new();
     for state_name in modules.iter().filter_map(|verdict| state_name(&verdict.state)) {
         *states.entry(state_name.to_owned()).or_insert(0) += 1;
     }
     let total = u32::try_from(modules.len()).unwrap_or(u32::MAX);
-    let hardware = Hardware { class: "memory modules".to_owned(), total, states, informational: false };
+    let hardware = Hardware { class: "memory modules".to_owned(), total, states, ..Hardware::default() };
     (total > 0).then_some(hardware).into_iter().collect()
 }
 

@@ -91,3 +91,15 @@ fn trace_events_are_read_once() {
     let enabled = fs::read_to_string(node.path("tracing/instances/nodewell/events/mce/mce_record/enable")).unwrap();
     assert_eq!(enabled, "1");
 }
+
+#[test]
+fn events_of_a_driver_that_is_loaded_later_are_read_too() {
+    let node = Node::new();
+    node.trace("");
+    let mut reader = node.reader();
+    reader.read(WHOLE).unwrap();
+    fs::create_dir_all(node.path("tracing/instances/nodewell/events/cxl/cxl_dram")).unwrap();
+    reader.read(WHOLE).unwrap();
+    let enabled = fs::read_to_string(node.path("tracing/instances/nodewell/events/cxl/cxl_dram/enable")).unwrap();
+    assert_eq!(enabled, "1");
+}

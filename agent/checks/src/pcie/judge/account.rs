@@ -67,7 +67,7 @@ impl PcieJudge {
             class: "PCIe devices".to_owned(),
             total: u32::try_from(verdicts.len()).unwrap_or(u32::MAX),
             states,
-            informational: false,
+            ..Hardware::default()
         }
     }
 }

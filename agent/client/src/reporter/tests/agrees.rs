@@ -64,7 +64,7 @@ fn entry(key: &SubjectKey, status: ConditionStatus, reason: &'static str) -> Con
 }
 
 fn disks(total: u32) -> Vec<Hardware> {
-    vec![Hardware { class: "disks".to_owned(), total, states: BTreeMap::new(), informational: false }]
+    vec![Hardware { class: "disks".to_owned(), total, states: BTreeMap::new(), ..Hardware::default() }]
 }
 
 /// The daemon's last reports: reasons of what is wrong; none where it is well, or unknown.

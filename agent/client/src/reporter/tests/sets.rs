@@ -151,7 +151,7 @@ async fn a_daemon_that_does_not_start_whole_ends_nothing_before_all_is_reported(
 async fn a_count_goes_when_it_changes_and_with_every_full_report() {
     let disks = |failing: u32| {
         let states = BTreeMap::from([("failing".to_owned(), failing)]);
-        vec![Hardware { class: "disks".to_owned(), total: 4, states, informational: false }]
+        vec![Hardware { class: "disks".to_owned(), total: 4, states, ..Hardware::default() }]
     };
     let mut outbox = outbox();
     assert_eq!(next_report(&mut outbox).await.hardware, None, "it has never counted");

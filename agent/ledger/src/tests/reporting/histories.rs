@@ -61,7 +61,7 @@ fn reported() -> impl Strategy<Value = Deed> {
 fn hardware() -> impl Strategy<Value = Vec<Hardware>> {
     let class = (3_u32..6, prop::option::of(1_u32..3)).prop_map(|(total, lost)| {
         let states = lost.map(|lost| ("lost".to_owned(), lost)).into_iter().collect();
-        Hardware { class: String::new(), total, states, informational: false }
+        Hardware { class: String::new(), total, states, ..Hardware::default() }
     });
     let classes = prop::collection::btree_map(prop::sample::select(vec!["disks", "GPUs"]), class, 0..3);
     classes.prop_map(|classes| {

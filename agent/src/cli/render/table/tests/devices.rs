@@ -12,6 +12,7 @@ pub(super) fn class(class: &str, total: u32, states: &[(&str, u32)]) -> Hardware
         states,
         unconfirmed_since: None,
         informational: false,
+        devices: Vec::new(),
     }
 }
 
