@@ -130,7 +130,7 @@ impl<'a> Cursor<'a> {
         let escape = if mark == b'"' { b'\\' } else { mark };
         let no_end = if is_long { mark } else { b'\n' };
         loop {
-            self.at += memchr::memchr3(mark, escape, no_end, self.text[self.at..].as_bytes())?;
+            self.at += memchr::memchr3(mark, escape, no_end, &self.text.as_bytes()[self.at..])?;
             let rest = &self.text[self.at..];
             if let Some(behind) = rest.strip_prefix(quote) {
                 // Up to two more quotes are part of a long string.
