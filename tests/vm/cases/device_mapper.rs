@@ -52,7 +52,8 @@ const WRITE_TO_MIRROR: &str =
 fn pools_paths_and_mirrors_are_named_and_mended() {
     let images = DISKS.map(|_| Image::empty(MIB));
     let plan = DISKS.iter().zip(&images).fold(Plan::default(), |plan, (id, image)| plan.scsi(id, image));
-    let modules = ["virtio_scsi", "sd_mod", "sg", "dm-multipath", "dm-round-robin", "crc32c_generic", "dm-thin-pool", "raid1"];
+    let modules =
+        ["virtio_scsi", "sd_mod", "sg", "dm-multipath", "dm-round-robin", "crc32c_generic", "dm-thin-pool", "raid1"];
     let guest = plan.modules(&modules).boot();
     let named = Named::of(&guest);
     for script in [MAKE_POOL, MAKE_MAP, MAKE_MIRROR] {
