@@ -1,4 +1,4 @@
-//! What docs/socket.md shows is run: the shell and Python examples, and the hooks of other tools.
+//! What docs/connect.md shows is run: the shell and Python examples, and the hooks of other tools.
 
 use std::{
     fs,
@@ -31,7 +31,7 @@ fn docs() -> PathBuf {
 
 /// The fenced blocks of a language, in their order.
 fn blocks(language: &str) -> Vec<String> {
-    let text = fs::read_to_string(docs().join("socket.md")).unwrap();
+    let text = fs::read_to_string(docs().join("connect.md")).unwrap();
     let fence = format!("```{language}\n");
     let blocks = text.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap().to_owned());
     blocks.collect()
