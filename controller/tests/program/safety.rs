@@ -7,8 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const PAGE: &str =
-    concat!(include_str!("../../../docs/invariants.md"), include_str!("../../../docs/safety.md"));
+const PAGE: &str = concat!(include_str!("../../../docs/invariants.md"), include_str!("../../../docs/safety.md"));
 const ORACLE: &str = include_str!("../../../tests/sim/src/oracle.rs");
 const MUTATIONS: &str = include_str!("../../../tests/sim/tests/sim/mutations.rs");
 /// Where what the page names is stored.
@@ -108,7 +107,10 @@ fn every_invariant_that_is_asked_has_a_chapter_and_no_other() {
         "docs/invariants.md has no chapter of the invariants {missing:?} of tests/sim/src/oracle.rs"
     );
     let surplus: Vec<u32> = invariants(PAGE).difference(&asked).copied().collect();
-    assert!(surplus.is_empty(), "docs/invariants.md names the invariants {surplus:?}, tests/sim/src/oracle.rs does not");
+    assert!(
+        surplus.is_empty(),
+        "docs/invariants.md names the invariants {surplus:?}, tests/sim/src/oracle.rs does not"
+    );
 }
 
 #[test]
