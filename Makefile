@@ -12,7 +12,7 @@ export CARGO_INCREMENTAL ?= 0
 PROGRAMS := --workspace --bin nodewelld --bin nodewell-checks --bin nodewell --bin nodewell-controller --bin kubectl-nodewell
 PACKAGES := --package nodewell-agent --package nodewell-controller --package nodewell-kubectl --bins
 
-.PHONY: help run build test lint unit whole cluster soak vm e2e scale field fuzz mutants bench deps deb rpm packages kubectl release
+.PHONY: help run build test lint unit whole cluster soak vm e2e scale field fuzz mutants bench book deps deb rpm packages kubectl release
 
 help: ## list what make can do
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -48,8 +48,8 @@ words:
 	@packaging/lint/words
 	@packaging/lint/examples
 	@packaging/lint/files
-	@if command -v python3 >/dev/null; then packaging/lint/cluster && packaging/lint/ansible; \
-	  else echo "SKIP packaging/lint/cluster packaging/lint/ansible: need python3" >&2; fi
+	@if command -v python3 >/dev/null; then packaging/lint/cluster && packaging/lint/ansible && packaging/lint/book; \
+	  else echo "SKIP packaging/lint/cluster packaging/lint/ansible packaging/lint/book: need python3" >&2; fi
 	@packaging/lint/changelog
 	@packaging/lint/alerts
 	@packaging/lint/fuzz
@@ -113,6 +113,10 @@ bench: toolchain deps ## measure, and print a table with medians next to each ta
 	$(CARGO) build --profile dist --package nodewell-agent --bins --locked
 	$(CARGO) build --profile dist --package nodewell-controller --bins --locked
 	$(CARGO) run --release --locked -p nodewell-bench -- $(ARGS)
+
+book: toolchain ## the pages of docs/ as a book with a search, in target/book (mdbook is installed)
+	@PATH="$(CURDIR)/target/tools/bin:$$PATH"; \
+	  { command -v mdbook >/dev/null || $(CARGO) install mdbook --version '^0.4' --locked --root target/tools; } && mdbook build
 
 deb: toolchain ## Debian packages of this machine's build, in target/packages (DEB_PROFILE=dev: quick ones for tests)
 	@PROFILE=$(DEB_PROFILE) packaging/build deb

@@ -71,7 +71,7 @@ fn variant(word: &str) -> String {
 fn write(out: &Path, list: &str, kind: &str, entries: Entries) -> io::Result<()> {
     let (mut all, mut table) = (String::new(), Vec::new());
     for Entry { texts: [first, second], rest } in entries.into_values() {
-        let place = format!("Place {{ begin: {}, lengths: [{}, {}] }}", all.len(), first.len(), second.len());
+        let place = format!("Span {{ begin: {}, lengths: [{}, {}] }}", all.len(), first.len(), second.len());
         table.push(format!("{kind} {{ place: {place}, {rest} }}"));
         all.push_str(&first);
         all.push_str(&second);

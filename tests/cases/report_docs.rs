@@ -1,4 +1,4 @@
-//! What docs/socket.md shows is run: the shell and Python examples, and the hooks of other tools.
+//! What docs/connect.md and docs/start.md show is run: the shell and Python examples, and the hooks of other tools.
 
 use std::{
     fs,
@@ -17,6 +17,7 @@ use nodewell_tests::{
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("report_docs")
+        .case("what_a_newcomer_types_works", what_a_newcomer_types_works)
         .case("the_shell_examples_report", the_shell_examples_report)
         .case("the_python_example_is_a_daemon", the_python_example_is_a_daemon)
         .case("the_examples_work_where_nothing_can_be_saved", the_examples_work_where_nothing_can_be_saved)
@@ -29,9 +30,13 @@ fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs")
 }
 
-/// The fenced blocks of a language, in their order.
+/// The fenced blocks of a language in connect.md, in their order.
 fn blocks(language: &str) -> Vec<String> {
-    let text = fs::read_to_string(docs().join("socket.md")).unwrap();
+    blocks_of("connect.md", language)
+}
+
+fn blocks_of(page: &str, language: &str) -> Vec<String> {
+    let text = fs::read_to_string(docs().join(page)).unwrap();
     let fence = format!("```{language}\n");
     let blocks = text.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap().to_owned());
     blocks.collect()
@@ -61,6 +66,17 @@ fn run(agent: &Agent, command: &mut Command) -> String {
 
 fn with_socket(agent: &Agent, text: &str) -> String {
     text.replace("/run/nodewell/nodewell.sock", &agent.socket().display().to_string())
+}
+
+/// The commands of docs/start.md that need an agent alone: `sh` blocks, in their order.
+fn what_a_newcomer_types_works() {
+    let agent = agent_of(Plan::default());
+    let commands = blocks_of("start.md", "sh");
+    assert!(commands.len() > 1, "{commands:?}");
+    for block in &commands {
+        run(&agent, Command::new("sh").args(["-ec", block.as_str()]));
+    }
+    assert_eq!(agent.condition("DiskUnhealthy").unwrap().problems, [], "the page ends what it has begun");
 }
 
 fn the_shell_examples_report() {

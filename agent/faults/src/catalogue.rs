@@ -5,12 +5,12 @@ pub(crate) const FILES: &[&str] = include!(concat!(env!("OUT_DIR"), "/catalogue.
 
 /// Where an entry has its two texts, in all texts of its list. Numbers, because a table of references is written to when
 /// a program is loaded, and takes memory of each process then.
-pub(crate) struct Place {
+pub(crate) struct Span {
     pub(crate) begin: u32,
     pub(crate) lengths: [u16; 2],
 }
 
-impl Place {
+impl Span {
     pub(crate) fn texts(&self, all: &'static str) -> (&'static str, &'static str) {
         let [first, second] = self.lengths.map(usize::from);
         all[self.begin as usize..][..first + second].split_at(first)

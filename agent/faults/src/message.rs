@@ -4,12 +4,12 @@ use std::sync::LazyLock;
 
 use nodewell_message::{Catalogue, EVENT_LIMIT, LIMIT, MessageArgs, Template};
 
-use crate::catalogue::{FILES, Place};
+use crate::catalogue::{FILES, Span};
 
 /// A message in the program.
 struct Message {
     /// Of its key and its text.
-    place: Place,
+    place: Span,
     quotes: bool,
 }
 

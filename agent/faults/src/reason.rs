@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use nodewell_model::{Action, Name, Severity};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 
-use crate::catalogue::{FILES, Place};
+use crate::catalogue::{FILES, Span};
 
 /// One reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ pub struct KnownReason {
 /// The same in the program.
 struct Judged {
     /// Of its name and its condition, which is empty for an Event.
-    place: Place,
+    place: Span,
     severity: Severity,
     action: Action,
 }

@@ -22,7 +22,7 @@ pub(super) fn show(page: &mut Exposition, snapshot: &Snapshot) {
     for (_, condition) in all() {
         *counts.entry((status(condition), reason(condition))).or_default() += 1;
     }
-    const NODES: &str = "Nodes by their condition FenceReady; docs/fencing.md has each reason.";
+    const NODES: &str = "Nodes by their condition FenceReady; docs/fence-config.md has each reason.";
     page.metric("nodewell_controller_fence_ready_nodes", Gauge, NODES);
     for ((status, reason), count) in counts {
         page.sample(&[("status", status), ("reason", reason)], count);

@@ -1,4 +1,5 @@
-//! docs/safety.md speaks of what there is: each invariant that the simulation asks, files, functions and tests that exist.
+//! docs/invariants.md and docs/safety.md speak of what there is: each invariant that the simulation asks, files, functions and
+//! tests that exist.
 
 use std::{
     collections::BTreeSet,
@@ -6,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const PAGE: &str = include_str!("../../../docs/safety.md");
+const PAGE: &str = concat!(include_str!("../../../docs/invariants.md"), include_str!("../../../docs/safety.md"));
 const ORACLE: &str = include_str!("../../../tests/sim/src/oracle.rs");
 const MUTATIONS: &str = include_str!("../../../tests/sim/tests/sim/mutations.rs");
 /// Where what the page names is stored.
@@ -103,10 +104,13 @@ fn every_invariant_that_is_asked_has_a_chapter_and_no_other() {
     let missing: Vec<_> = asked.difference(&documented).collect();
     assert!(
         missing.is_empty(),
-        "docs/safety.md has no chapter of the invariants {missing:?} of tests/sim/src/oracle.rs"
+        "docs/invariants.md has no chapter of the invariants {missing:?} of tests/sim/src/oracle.rs"
     );
     let surplus: Vec<u32> = invariants(PAGE).difference(&asked).copied().collect();
-    assert!(surplus.is_empty(), "docs/safety.md names the invariants {surplus:?}, tests/sim/src/oracle.rs does not");
+    assert!(
+        surplus.is_empty(),
+        "docs/invariants.md names the invariants {surplus:?}, tests/sim/src/oracle.rs does not"
+    );
 }
 
 #[test]
@@ -128,7 +132,7 @@ fn every_file_and_function_on_the_page_exists() {
             text.map_or_else(Some, has)
         })
         .collect();
-    assert!(wrong.is_empty(), "docs/safety.md: {}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "docs/invariants.md, docs/safety.md: {}", wrong.join("\n"));
 }
 
 #[test]
@@ -159,6 +163,6 @@ fn every_mutation_is_in_the_chapter_of_its_invariant() {
         let number: u32 = name["sim_i".len()..].split('_').next().unwrap().parse().unwrap();
         let chapter = chapters.iter().find(|(other, _)| *other == number).map(|(_, chapter)| *chapter);
         let is_named = chapter.is_some_and(|chapter| chapter.contains(&format!("mutations.rs::{name}`")));
-        assert!(is_named, "docs/safety.md, I{number}: `mutations.rs::{name}` is missing");
+        assert!(is_named, "docs/invariants.md, I{number}: `mutations.rs::{name}` is missing");
     }
 }

@@ -47,7 +47,7 @@ const SOCKET: Guide = Guide {
     name: "nodewell-socket",
     section: "7",
     about: "the local socket, where daemons report and people ask",
-    text: include_str!("../../../docs/socket.md"),
+    text: concat!(include_str!("../../../docs/socket.md"), include_str!("../../../docs/connect.md")),
     see_also: "nodewell(1), nodewelld(8), nodewell.toml(5), curl(1)",
 };
 

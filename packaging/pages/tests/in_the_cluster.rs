@@ -11,7 +11,7 @@ use std::{
 
 use tempfile::TempDir;
 
-const PARTS: [&str; 4] = ["packaging", "docs/in-the-cluster.md", "Cargo.toml", "LICENSE"];
+const PARTS: [&str; 4] = ["packaging", "docs/chart-values.md", "Cargo.toml", "LICENSE"];
 
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -108,10 +108,10 @@ const BREAKS: [(&str, &str, &str, &str); 10] = [
         "agent.bootstrapTokens is in one of values.yaml and values.schema.json",
     ),
     (
-        "docs/in-the-cluster.md",
+        "docs/chart-values.md",
         "`approver.enabled`",
         "`approver`",
-        "docs/in-the-cluster.md says nothing of the value approver.enabled",
+        "docs/chart-values.md says nothing of the value approver.enabled",
     ),
     (
         "packaging/helm/chart/values.yaml",

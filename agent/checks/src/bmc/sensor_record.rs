@@ -216,7 +216,7 @@ pub(super) mod tests {
             let named = names(&record(record_type, &[], &ascii("DIMM_A1")));
             let expected = SensorName { generator: 0x20, number: 0x41, name: "DIMM_A1".to_owned() };
             assert_eq!(named, [expected], "{record_type}");
-            // Of a satellite controller, behind a channel and a LUN; the bits between these are no part of it.
+            // Of another management controller, behind a channel and a LUN; the bits between these are no part of it.
             let named = names(&record(record_type, &[(5, 0x2c), (6, 0x7e)], &ascii("Inlet")));
             assert_eq!((named[0].generator, named[0].number), (0x722c, 0x41));
         }

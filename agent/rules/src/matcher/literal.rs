@@ -5,7 +5,7 @@ mod place;
 mod window;
 
 use bytes::Bytes;
-use place::Place;
+use place::Candidate;
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 pub(super) use window::{KEY_BYTES, Window};
 
@@ -193,7 +193,7 @@ fn cheapest_of(run: &[&[u8]], mut best: Option<Required>) -> Option<Required> {
             break;
         }
         for at in 0..(run.len() + 1).saturating_sub(length) {
-            let place = Place::of(run, at, length);
+            let place = Candidate::of(run, at, length);
             let cheaper = place.and_then(|place| place.below(best.as_ref().map_or(f64::INFINITY, Required::cost)));
             best = cheaper.or(best);
         }

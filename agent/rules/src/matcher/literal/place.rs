@@ -10,14 +10,14 @@ use crate::matcher::frequency;
 const SPELLINGS_LIMIT: usize = 16;
 
 /// A key, and what has one spelling around it.
-pub(super) struct Place<'r> {
+pub(super) struct Candidate<'r> {
     before: &'r [&'r [u8]],
     key: &'r [&'r [u8]],
     behind: &'r [&'r [u8]],
     spellings: usize,
 }
 
-impl<'r> Place<'r> {
+impl<'r> Candidate<'r> {
     /// The key of `length` places at place `at` of a run; nothing if it has too many spellings.
     pub(super) fn of(run: &'r [&'r [u8]], at: usize, length: usize) -> Option<Self> {
         let (before, rest) = run.split_at(at);
@@ -105,7 +105,7 @@ mod tests {
         ) {
             let run: Vec<&[u8]> = run.iter().map(|bytes| bytes.as_bytes()).collect();
             let (length, at) = (length.min(run.len()), at.min(run.len() - length.min(run.len())));
-            let place = Place::of(&run, at, length);
+            let place = Candidate::of(&run, at, length);
             let all = spelled(&run, at, length);
             let windows = |required: Option<Required>| required.map(|required| (required.windows.clone(), required.cost()));
             let limit = all.as_ref().map_or(1.0, Required::cost) * below;

@@ -16,7 +16,7 @@ use crate::{
 /// Silence, two hosts that do not reach it or 50 s, an order, two readings.
 const RELEASED: Duration = Duration::from_secs(180);
 /// A kubelet that is stopped has renewed its Lease up to 10.4 s before; less than 50 s of silence are no evidence,
-/// since its port answers that nothing listens there (docs/remediation.md, "How sure it has to be").
+/// since its port answers that nothing listens there (docs/controller.md, "How sure it has to be").
 const NOT_BEFORE: Duration = Duration::from_secs(39);
 const OFF: &str = "set power 0";
 const ON: &str = "set power 1";
