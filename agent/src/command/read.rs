@@ -7,6 +7,7 @@ use std::{
 };
 
 use clap_lex::{ArgCursor, ParsedArg, RawArgs};
+use nodewell_command::exit_code::USAGE;
 use nodewell_settings::nearest::nearest;
 
 use super::{
@@ -14,7 +15,7 @@ use super::{
     flag::{Flag, ValueError},
     help::{help, usage},
 };
-use crate::{config::Flags, runtime::exit_code::USAGE};
+use crate::config::Flags;
 
 /// What is printed instead of running.
 #[derive(Debug, Clone, PartialEq, Eq)]
