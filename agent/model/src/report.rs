@@ -194,7 +194,7 @@ impl DeviceFacts {
             return Err("describes a device without a name".to_owned());
         }
         let facts = [&self.name, &self.model, &self.firmware, &self.driver];
-        match facts.into_iter().find(|fact| fact.len() > FACT_LIMIT_BYTES || fact.contains(char::is_control)) {
+        match facts.into_iter().find(|fact| fact.len() > FACT_LIMIT_BYTES || fact.contains(is_hidden)) {
             Some(fact) => {
                 let given = cut(fact, FACT_LIMIT_BYTES);
                 Err(format!("describes a device in lines of at most {FACT_LIMIT_BYTES} bytes, not {given:?}"))

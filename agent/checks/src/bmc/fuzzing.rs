@@ -1,5 +1,6 @@
 //! What reading a BMC's event log and the names of its sensors promises, whatever the BMC answers.
 
+use nodewell_model::text;
 use nodewell_sys::ipmi::Command;
 
 use super::{
@@ -57,7 +58,7 @@ pub(crate) fn sensor_records(bytes: &[u8]) {
 fn named(names: &[SensorName], records: usize) {
     assert!(names.len() <= SHARED * records);
     for SensorName { name, .. } in names {
-        assert!(!name.is_empty() && name.len() <= 48 && !name.contains(char::is_control), "{name:?}");
+        assert!(!name.is_empty() && text::line(name, 48) == *name, "{name:?}");
     }
 }
 
