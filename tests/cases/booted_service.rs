@@ -123,7 +123,7 @@ type Step = fn(&Node);
 
 fn whole(release: Release) {
     let node = Node::boot(release);
-    let steps: [(&str, Step); 27] = [
+    let steps: [(&str, Step); 28] = [
         ("installed, it runs and reports that it is standalone", life::installed),
         ("it asks GPUs where there is a driver", check_processes::it_runs_where_there_is_a_gpu_driver),
         ("any user may read", looks::any_user_may_read),
