@@ -55,7 +55,7 @@ pub struct Cluster {
 
 #[derive(Debug)]
 enum Server {
-    Double(Double),
+    Double(Box<Double>),
     Real(Arc<RealServer>),
 }
 
@@ -63,7 +63,7 @@ impl Cluster {
     /// A new double.
     #[must_use]
     pub fn double() -> Self {
-        Self::new(Server::Double(Double::start()))
+        Self::new(Server::Double(Box::new(Double::start())))
     }
 
     /// The real server that all cases of this process share; Nodes are the case's own.
