@@ -55,15 +55,22 @@ pub(super) fn split_seconds(text: &[u8]) -> (Option<Duration>, &[u8]) {
 
 /// Where within `line`, which has a stamp itself, another begins: `[   12.345678] `, with six digits behind the point.
 pub(super) fn second_stamp(line: &[u8]) -> Option<usize> {
-    memchr::memchr_iter(b'[', line).filter(|at| *at > 0).find(|at| {
-        let stamp = bracket(&line[*at..]).map(|(stamp, _)| stamp);
-        let has_micros = |stamp: &str| stamp.split_once('.').is_some_and(|(_, fraction)| fraction.len() == 6);
-        let is_torn = || {
-            let (first, _) = split(&line[..*at]);
-            first.stamp.is_some() && !first.is_decoded
-        };
-        stamp.is_some_and(|stamp| since_boot(stamp).is_some() && has_micros(stamp)) && is_torn()
-    })
+    memchr::memchr_iter(b'[', line).find(|at| has_another(line, *at))
+}
+
+/// Where the last of those begins.
+pub(super) fn last_stamp(line: &[u8]) -> Option<usize> {
+    memchr::memrchr_iter(b'[', line).find(|at| has_another(line, *at))
+}
+
+fn has_another(line: &[u8], at: usize) -> bool {
+    let has_micros = |stamp: &str| stamp.split_once('.').is_some_and(|(_, fraction)| fraction.len() == 6);
+    let is_stamp = |stamp: &str| since_boot(stamp).is_some() && has_micros(stamp);
+    let is_torn = || {
+        let (first, _) = split(&line[..at]);
+        first.stamp.is_some() && !first.is_decoded
+    };
+    at > 0 && bracket(&line[at..]).is_some_and(|(stamp, _)| is_stamp(stamp)) && is_torn()
 }
 
 fn split(line: &[u8]) -> (Prefix<'_>, &[u8]) {
