@@ -179,6 +179,19 @@ fn a_rule_of_several_lines_sees_the_parts_of_a_torn_line() {
 }
 
 #[test]
+fn a_part_of_a_torn_line_is_judged_by_its_own_windows() {
+    let parts = 1000;
+    let log = "[    1.000000] EXT4-fs error (device sda1): x".repeat(parts);
+    for rules in [vec![ext4()], vec![ext4(), rule("Slow", r"^\w{2}$")]] {
+        let replay = Replay::new(set_of(rules), Format::Dmesg);
+        let mut run = Run::new(&replay, Format::Dmesg, UnreadLines::default()).unwrap();
+        let mut count = 0;
+        run.judge_block(&Block { bytes: log.as_bytes(), fresh: 0..log.len() }, &mut |_: &ReplayFinding| count += 1);
+        assert_eq!((count, run.seen.len()), (parts, 1));
+    }
+}
+
+#[test]
 fn an_empty_log_has_no_findings() {
     for format in [Format::Auto, Format::Kmsg, Format::Dmesg, Format::Syslog, Format::JournalJson] {
         assert!(found(vec![ext4(), rule("Any", "")], format, "").is_empty());
