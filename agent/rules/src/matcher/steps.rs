@@ -100,13 +100,27 @@ pub(crate) struct Way {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLong;
 
+/// So much may be walked in a text of so many bytes.
+pub(super) fn walk_in(bytes: usize) -> usize {
+    WALK_LIMIT.saturating_add(bytes.saturating_mul(WALK_LIMIT_OF_BYTE))
+}
+
 impl Steps {
     /// The first match in `text`. `ways` is room to work in, whatever is in it.
     pub(super) fn find(&self, text: &[u8], ways: &mut Vec<Way>) -> Result<Option<Marks>, TooLong> {
-        let mut left = WALK_LIMIT.saturating_add(text.len().saturating_mul(WALK_LIMIT_OF_BYTE));
+        self.find_within(text, &mut walk_in(text.len()), ways)
+    }
+
+    /// The same, if no more than `left` has to be walked; what is left of it then is left there.
+    pub(super) fn find_within(
+        &self,
+        text: &[u8],
+        left: &mut usize,
+        ways: &mut Vec<Way>,
+    ) -> Result<Option<Marks>, TooLong> {
         let mut from = 0;
         while let Some(start) = self.next_start(text, from) {
-            let found = self.match_at(text, start, ways, &mut left)?;
+            let found = self.match_at(text, start, ways, left)?;
             if found.is_some() {
                 return Ok(found);
             }

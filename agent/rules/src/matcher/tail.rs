@@ -7,7 +7,7 @@ use regex_syntax::hir::{Hir, HirKind, Look};
 
 use super::{
     literal::can_match_newline,
-    steps::{GROUPS, Steps, Way},
+    steps::{GROUPS, Steps, Way, walk_in},
 };
 
 /// What of a match is behind its last newline. A match that reaches into the newest record has that at the start of the
@@ -20,11 +20,13 @@ impl Tail {
         Steps::of(&last_line(hir)?, [None; GROUPS]).map(Self)
     }
 
-    /// False if no match reaches into a newest record with this text.
+    /// False if no match reaches into a newest record with this text. A text of very many lines is walked no further
+    /// than one line of its length.
     pub(super) fn may_be_in(&self, text: &[u8], ways: &mut Vec<Way>) -> bool {
+        let mut left = walk_in(text.len());
         let behind_newlines = memchr::memchr_iter(b'\n', text).map(|newline| newline + 1);
         let mut starts = std::iter::once(0).chain(behind_newlines);
-        starts.any(|start| !matches!(self.0.find(&text[start..], ways), Ok(None)))
+        starts.any(|start| !matches!(self.0.find_within(&text[start..], &mut left, ways), Ok(None)))
     }
 }
 
@@ -92,6 +94,14 @@ mod tests {
         {
             assert!(tail(pattern).is_none(), "{pattern}");
         }
+    }
+
+    #[test]
+    fn many_lines_with_many_ways_are_left_to_a_regex() {
+        let tail = tail(r"a\n[^\n]*b[^\n]*b[^\n]*c$").unwrap();
+        let lines = |count: usize| vec!["b".repeat(24); count].join("\n");
+        assert!(!tail.may_be_in(lines(1).as_bytes(), &mut Vec::new()));
+        assert!(tail.may_be_in(lines(1000).as_bytes(), &mut Vec::new()));
     }
 
     #[test]
