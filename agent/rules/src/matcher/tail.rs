@@ -65,8 +65,15 @@ fn ends_in_newline(parts: &[Hir]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
-    use crate::{LoadPlan, load, pattern::compiled, rule::Format};
+    use crate::{
+        LoadPlan, load,
+        matcher::literal::{Scope, required},
+        pattern::{build, compiled},
+        rule::Format,
+    };
 
     fn tail(pattern: &str) -> Option<Tail> {
         Tail::of(&compiled(Format::Native, pattern).unwrap().1)
@@ -112,5 +119,61 @@ mod tests {
         let without: Vec<&String> = of_several.filter(|pattern| tail(pattern).is_none()).collect();
         // Those two may have anything before what they end with.
         assert!(without.iter().all(|pattern| pattern.starts_with("(?s)^NVRM: ")), "{without:#?}");
+    }
+
+    /// With newlines that have to be there and such as may be, in all places.
+    const PARTS: [&str; 20] = [
+        "Z",
+        "Q",
+        "ZQ",
+        "QZ",
+        ".",
+        "[ZQ]*",
+        "[^\n]*",
+        "Z?",
+        "(?:ZQ|QZ)+",
+        "(?P<subject>ZQ)",
+        "\n",
+        "\n",
+        "ZQ\nQZ",
+        "(?:Z?\n)",
+        "(?:Q\n)?",
+        "(?:ZQ\n|Q?\n)",
+        "(?:\n[ZQ]?){1,2}",
+        "(?m:^)",
+        "$",
+        r"\b",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+        /// A match that reaches into the newest record has the tail there, and one of its windows.
+        #[test]
+        fn no_match_is_lost(
+            parts in prop::collection::vec(prop::sample::select(PARTS.to_vec()), 1..6),
+            records in prop::collection::vec("[ZQ]{0,3}(\n[ZQ]{0,3})?", 1..4),
+        ) {
+            // A group may be there once.
+            let Ok((source, hir)) = compiled(Format::Native, &parts.concat()) else { return Ok(()) };
+            let regex = build(&source).unwrap();
+            let newest = records[records.len() - 1].as_bytes();
+            let is_in = |records: &[String]| {
+                let joined = records.join("\n");
+                let begin = joined.len() - newest.len();
+                let reaches = |end: usize| end > begin || end == joined.len() || records.len() == 1;
+                regex.find_iter(joined.as_bytes()).any(|found| reaches(found.end()))
+            };
+            if (0..records.len()).any(|first| is_in(&records[first..])) {
+                prop_assert!(Tail::of(&hir).is_none_or(|tail| tail.may_be_in(newest, &mut Vec::new())), "{:?}", source);
+                let is_there = |window: &[u8]| memchr::memmem::find(newest, window).is_some();
+                let windows = required(&hir, Scope::LastLine).map(|required| required.windows);
+                prop_assert!(
+                    windows.is_none_or(|windows| windows.iter().any(|window| is_there(window))),
+                    "the windows of {:?}",
+                    source
+                );
+            }
+        }
     }
 }
