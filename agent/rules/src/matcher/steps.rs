@@ -31,6 +31,8 @@ pub(super) struct Steps {
     is_anchored: bool,
     /// The byte with which every match begins.
     first: Option<u8>,
+    /// The set of the run with which every match begins, if that may be of any length.
+    lead: Option<u16>,
 }
 
 #[derive(Clone, Copy)]
@@ -124,9 +126,16 @@ impl Steps {
             if found.is_some() {
                 return Ok(found);
             }
-            from = start + 1;
+            from = self.led_to(text, start) + 1;
         }
         Ok(None)
+    }
+
+    /// Up to where no match begins, as none does at `start`: the run from there was tried with each of its ends.
+    fn led_to(&self, text: &[u8], start: usize) -> usize {
+        let Some(set) = self.lead else { return start };
+        let set = &self.sets[usize::from(set)];
+        start + text[start..].iter().take_while(|byte| set.contains(**byte)).count()
     }
 
     /// Where a match may begin, at `from` or behind it.

@@ -216,6 +216,12 @@ fn a_text_with_too_many_ways_is_left_to_a_regex() {
     let run = steps("^[^:]*: down").unwrap();
     let text = format!("{}: down", "a".repeat(1 << 20));
     assert_eq!(by_steps(&run, text.as_bytes()).map(subject), Ok(Some(None)));
+    // Where a run of any length has led nowhere, no match begins within it.
+    for pattern in [".*foo.*bar", r"(?P<subject>\w+) is down", r"\w*?: down"] {
+        let run = steps(pattern).unwrap();
+        let text = format!("{} foo", "a".repeat(1000));
+        assert_eq!(by_steps(&run, text.as_bytes()), Ok(None), "{pattern}");
+    }
     // Each byte is a way to go back to: more than are kept.
     let ways = steps(r#"^(?:[^"\\]|\\.)*""#).unwrap();
     let text = format!("{}\"", "a".repeat(1 << 20));
