@@ -170,6 +170,8 @@ fn wall(stamp: &str, options: &ReplayOptions) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn shown(line: &str) -> Option<(String, Option<u64>, Option<String>)> {
@@ -212,6 +214,34 @@ mod tests {
     fn brackets_that_are_no_time_are_text() {
         for line in ["[Hardware Error]: CPU 0", "[", "[]", "[é] x", "[12] x", "[ABC DEF] x"] {
             assert_eq!(shown(line).map(|shown| shown.0).as_deref(), Some(line));
+        }
+    }
+
+    proptest! {
+        /// The parts of a torn line are the same from its start and from its end.
+        #[test]
+        fn parts_are_the_same_from_both_ends(
+            pieces in prop::collection::vec(
+                prop::sample::select(&[
+                    "[    1.000000] ", "[    1.000000] ", "[   12.345678][  T123] ", "[1.0] ",
+                    "[Sat Nov 21 02:46:28 2026] ", "2026-11-21T02:46:28,000000+00:00 ", "<6>", "kern  :info  : ",
+                    "[", "]", " ", "x",
+                ][..]),
+                0..10,
+            ),
+        ) {
+            let line = pieces.concat().into_bytes();
+            let (mut front, mut back, mut start, mut end) = (Vec::new(), Vec::new(), 0, line.len());
+            while let Some(next) = second_stamp(&line[start..]) {
+                start += next;
+                front.push(start);
+            }
+            while let Some(last) = last_stamp(&line[..end]) {
+                end = last;
+                back.push(last);
+            }
+            back.reverse();
+            prop_assert_eq!(front, back, "{:?}", pieces);
         }
     }
 }
