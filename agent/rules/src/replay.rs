@@ -196,11 +196,13 @@ impl<'a> Run<'a> {
 
     fn judge_block(&mut self, block: &Block<'_>, emit: &mut dyn FnMut(&ReplayFinding)) {
         self.counted = block.fresh.start;
+        let scan = std::mem::take(&mut self.scan);
         if self.every_line {
-            self.judge_every_line(block, emit);
+            self.judge_every_line(&scan, block, emit);
         } else {
-            self.judge_hits(block, emit);
+            self.judge_hits(&scan, block, emit);
         }
+        self.scan = scan;
         self.count_to(block, block.fresh.end);
         if self.raised.waits() {
             // No rule may care for the lines that show how long the log goes on.
@@ -212,19 +214,17 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn judge_every_line(&mut self, block: &Block<'_>, emit: &mut dyn FnMut(&ReplayFinding)) {
+    fn judge_every_line(&mut self, scan: &Scan, block: &Block<'_>, emit: &mut dyn FnMut(&ReplayFinding)) {
         let mut start = block.fresh.start;
         while start < block.fresh.end {
             let end = block.line_end(start);
-            self.seen.clear();
-            self.scan.each(&block.bytes[start..end], 0, |window| self.seen.push(window));
-            self.judge_line(block, start, end, emit);
+            self.look_at(scan, &block.bytes[start..end], 0);
+            self.judge_line(scan, block, start, end, emit);
             start = end + 1;
         }
     }
 
-    fn judge_hits(&mut self, block: &Block<'_>, emit: &mut dyn FnMut(&ReplayFinding)) {
-        let scan = std::mem::take(&mut self.scan);
+    fn judge_hits(&mut self, scan: &Scan, block: &Block<'_>, emit: &mut dyn FnMut(&ReplayFinding)) {
         let mut cursor = scan.cursor(&block.bytes[..block.fresh.end]);
         let mut at = block.fresh.start;
         while at < block.fresh.end {
@@ -232,24 +232,43 @@ impl<'a> Run<'a> {
             let start = block.line_start(at, hit);
             let end = block.line_end(hit);
             // The pass goes on from the first hit to the end of the line; what is in it is not searched again.
-            self.seen.clear();
-            scan.each(&block.bytes[start..end], hit - start, |window| self.seen.push(window));
-            self.judge_line(block, start, end, emit);
+            self.look_at(scan, &block.bytes[start..end], hit - start);
+            self.judge_line(scan, block, start, end, emit);
             at = end + 1;
         }
-        self.scan = scan;
     }
 
-    /// A console shows lines of two processors that it was given at once as one.
-    fn judge_line(&mut self, block: &Block<'_>, start: usize, end: usize, emit: &mut dyn FnMut(&ReplayFinding)) {
-        let mut start = start;
-        if self.format == Format::Dmesg {
-            while let Some(next) = dmesg::second_stamp(&block.bytes[start..end]) {
-                self.judge_record(block, start, start + next, emit);
-                start += next;
-            }
+    /// Notes the windows in `line` at `from` or behind it.
+    fn look_at(&mut self, scan: &Scan, line: &[u8], from: usize) {
+        self.seen.clear();
+        scan.each(line, from, |window| self.seen.push(window));
+    }
+
+    /// A console shows lines of two processors that it was given at once as one. Each part is judged by its own
+    /// windows: by those of all parts a line of very many would take the square of them.
+    fn judge_line(
+        &mut self,
+        scan: &Scan,
+        block: &Block<'_>,
+        start: usize,
+        end: usize,
+        emit: &mut dyn FnMut(&ReplayFinding),
+    ) {
+        let mut part = start;
+        while let Some(length) = self.part_behind(&block.bytes[part..end]) {
+            self.look_at(scan, &block.bytes[part..part + length], 0);
+            self.judge_record(block, part, part + length, emit);
+            part += length;
         }
-        self.judge_record(block, start, end, emit);
+        if part > start {
+            self.look_at(scan, &block.bytes[part..end], 0);
+        }
+        self.judge_record(block, part, end, emit);
+    }
+
+    /// Where the next part of a torn line begins.
+    fn part_behind(&self, line: &[u8]) -> Option<usize> {
+        if self.format == Format::Dmesg { dmesg::second_stamp(line) } else { None }
     }
 
     fn judge_record(&mut self, block: &Block<'_>, start: usize, end: usize, emit: &mut dyn FnMut(&ReplayFinding)) {

@@ -31,6 +31,8 @@ pub(super) struct Steps {
     is_anchored: bool,
     /// The byte with which every match begins.
     first: Option<u8>,
+    /// The set of the run with which every match begins, if that may be of any length.
+    lead: Option<u16>,
 }
 
 #[derive(Clone, Copy)]
@@ -100,19 +102,40 @@ pub(crate) struct Way {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLong;
 
+/// So much may be walked in a text of so many bytes.
+pub(super) fn walk_in(bytes: usize) -> usize {
+    WALK_LIMIT.saturating_add(bytes.saturating_mul(WALK_LIMIT_OF_BYTE))
+}
+
 impl Steps {
     /// The first match in `text`. `ways` is room to work in, whatever is in it.
     pub(super) fn find(&self, text: &[u8], ways: &mut Vec<Way>) -> Result<Option<Marks>, TooLong> {
-        let mut left = WALK_LIMIT.saturating_add(text.len().saturating_mul(WALK_LIMIT_OF_BYTE));
+        self.find_within(text, &mut walk_in(text.len()), ways)
+    }
+
+    /// The same, if no more than `left` has to be walked; what is left of it then is left there.
+    pub(super) fn find_within(
+        &self,
+        text: &[u8],
+        left: &mut usize,
+        ways: &mut Vec<Way>,
+    ) -> Result<Option<Marks>, TooLong> {
         let mut from = 0;
         while let Some(start) = self.next_start(text, from) {
-            let found = self.match_at(text, start, ways, &mut left)?;
+            let found = self.match_at(text, start, ways, left)?;
             if found.is_some() {
                 return Ok(found);
             }
-            from = start + 1;
+            from = self.led_to(text, start) + 1;
         }
         Ok(None)
+    }
+
+    /// Up to where no match begins, as none does at `start`: the run from there was tried with each of its ends.
+    fn led_to(&self, text: &[u8], start: usize) -> usize {
+        let Some(set) = self.lead else { return start };
+        let set = &self.sets[usize::from(set)];
+        start + text[start..].iter().take_while(|byte| set.contains(**byte)).count()
     }
 
     /// Where a match may begin, at `from` or behind it.

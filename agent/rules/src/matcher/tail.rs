@@ -7,7 +7,7 @@ use regex_syntax::hir::{Hir, HirKind, Look};
 
 use super::{
     literal::can_match_newline,
-    steps::{GROUPS, Steps, Way},
+    steps::{GROUPS, Steps, Way, walk_in},
 };
 
 /// What of a match is behind its last newline. A match that reaches into the newest record has that at the start of the
@@ -20,11 +20,13 @@ impl Tail {
         Steps::of(&last_line(hir)?, [None; GROUPS]).map(Self)
     }
 
-    /// False if no match reaches into a newest record with this text.
+    /// False if no match reaches into a newest record with this text. A text of very many lines is walked no further
+    /// than one line of its length.
     pub(super) fn may_be_in(&self, text: &[u8], ways: &mut Vec<Way>) -> bool {
+        let mut left = walk_in(text.len());
         let behind_newlines = memchr::memchr_iter(b'\n', text).map(|newline| newline + 1);
         let mut starts = std::iter::once(0).chain(behind_newlines);
-        starts.any(|start| !matches!(self.0.find(&text[start..], ways), Ok(None)))
+        starts.any(|start| !matches!(self.0.find_within(&text[start..], &mut left, ways), Ok(None)))
     }
 }
 
@@ -63,8 +65,15 @@ fn ends_in_newline(parts: &[Hir]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
-    use crate::{LoadPlan, load, pattern::compiled, rule::Format};
+    use crate::{
+        LoadPlan, load,
+        matcher::literal::{Scope, required},
+        pattern::{build, compiled},
+        rule::Format,
+    };
 
     fn tail(pattern: &str) -> Option<Tail> {
         Tail::of(&compiled(Format::Native, pattern).unwrap().1)
@@ -95,6 +104,14 @@ mod tests {
     }
 
     #[test]
+    fn many_lines_with_many_ways_are_left_to_a_regex() {
+        let tail = tail(r"a\n[^\n]*b[^\n]*b[^\n]*c$").unwrap();
+        let lines = |count: usize| vec!["b".repeat(24); count].join("\n");
+        assert!(!tail.may_be_in(lines(1).as_bytes(), &mut Vec::new()));
+        assert!(tail.may_be_in(lines(1000).as_bytes(), &mut Vec::new()));
+    }
+
+    #[test]
     fn the_shipped_patterns_of_several_lines_have_one() {
         let set = load(&LoadPlan::default()).set;
         let of_several = set.rules.iter().filter(|rule| rule.lines > 1).flat_map(|rule| &rule.patterns);
@@ -102,5 +119,61 @@ mod tests {
         let without: Vec<&String> = of_several.filter(|pattern| tail(pattern).is_none()).collect();
         // Those two may have anything before what they end with.
         assert!(without.iter().all(|pattern| pattern.starts_with("(?s)^NVRM: ")), "{without:#?}");
+    }
+
+    /// With newlines that have to be there and such as may be, in all places.
+    const PARTS: [&str; 20] = [
+        "Z",
+        "Q",
+        "ZQ",
+        "QZ",
+        ".",
+        "[ZQ]*",
+        "[^\n]*",
+        "Z?",
+        "(?:ZQ|QZ)+",
+        "(?P<subject>ZQ)",
+        "\n",
+        "\n",
+        "ZQ\nQZ",
+        "(?:Z?\n)",
+        "(?:Q\n)?",
+        "(?:ZQ\n|Q?\n)",
+        "(?:\n[ZQ]?){1,2}",
+        "(?m:^)",
+        "$",
+        r"\b",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+        /// A match that reaches into the newest record has the tail there, and one of its windows.
+        #[test]
+        fn no_match_is_lost(
+            parts in prop::collection::vec(prop::sample::select(PARTS.to_vec()), 1..6),
+            records in prop::collection::vec("[ZQ]{0,3}(\n[ZQ]{0,3})?", 1..4),
+        ) {
+            // A group may be there once.
+            let Ok((source, hir)) = compiled(Format::Native, &parts.concat()) else { return Ok(()) };
+            let regex = build(&source).unwrap();
+            let newest = records[records.len() - 1].as_bytes();
+            let is_in = |records: &[String]| {
+                let joined = records.join("\n");
+                let begin = joined.len() - newest.len();
+                let reaches = |end: usize| end > begin || end == joined.len() || records.len() == 1;
+                regex.find_iter(joined.as_bytes()).any(|found| reaches(found.end()))
+            };
+            if (0..records.len()).any(|first| is_in(&records[first..])) {
+                prop_assert!(Tail::of(&hir).is_none_or(|tail| tail.may_be_in(newest, &mut Vec::new())), "{:?}", source);
+                let is_there = |window: &[u8]| memchr::memmem::find(newest, window).is_some();
+                let windows = required(&hir, Scope::LastLine).map(|required| required.windows);
+                prop_assert!(
+                    windows.is_none_or(|windows| windows.iter().any(|window| is_there(window))),
+                    "the windows of {:?}",
+                    source
+                );
+            }
+        }
     }
 }

@@ -55,15 +55,22 @@ pub(super) fn split_seconds(text: &[u8]) -> (Option<Duration>, &[u8]) {
 
 /// Where within `line`, which has a stamp itself, another begins: `[   12.345678] `, with six digits behind the point.
 pub(super) fn second_stamp(line: &[u8]) -> Option<usize> {
-    memchr::memchr_iter(b'[', line).filter(|at| *at > 0).find(|at| {
-        let stamp = bracket(&line[*at..]).map(|(stamp, _)| stamp);
-        let has_micros = |stamp: &str| stamp.split_once('.').is_some_and(|(_, fraction)| fraction.len() == 6);
-        let is_torn = || {
-            let (first, _) = split(&line[..*at]);
-            first.stamp.is_some() && !first.is_decoded
-        };
-        stamp.is_some_and(|stamp| since_boot(stamp).is_some() && has_micros(stamp)) && is_torn()
-    })
+    memchr::memchr_iter(b'[', line).find(|at| has_another(line, *at))
+}
+
+/// Where the last of those begins.
+pub(super) fn last_stamp(line: &[u8]) -> Option<usize> {
+    memchr::memrchr_iter(b'[', line).find(|at| has_another(line, *at))
+}
+
+fn has_another(line: &[u8], at: usize) -> bool {
+    let has_micros = |stamp: &str| stamp.split_once('.').is_some_and(|(_, fraction)| fraction.len() == 6);
+    let is_stamp = |stamp: &str| since_boot(stamp).is_some() && has_micros(stamp);
+    let is_torn = || {
+        let (first, _) = split(&line[..at]);
+        first.stamp.is_some() && !first.is_decoded
+    };
+    at > 0 && bracket(&line[at..]).is_some_and(|(stamp, _)| is_stamp(stamp)) && is_torn()
 }
 
 fn split(line: &[u8]) -> (Prefix<'_>, &[u8]) {
@@ -163,6 +170,8 @@ fn wall(stamp: &str, options: &ReplayOptions) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn shown(line: &str) -> Option<(String, Option<u64>, Option<String>)> {
@@ -205,6 +214,34 @@ mod tests {
     fn brackets_that_are_no_time_are_text() {
         for line in ["[Hardware Error]: CPU 0", "[", "[]", "[é] x", "[12] x", "[ABC DEF] x"] {
             assert_eq!(shown(line).map(|shown| shown.0).as_deref(), Some(line));
+        }
+    }
+
+    proptest! {
+        /// The parts of a torn line are the same from its start and from its end.
+        #[test]
+        fn parts_are_the_same_from_both_ends(
+            pieces in prop::collection::vec(
+                prop::sample::select(&[
+                    "[    1.000000] ", "[    1.000000] ", "[   12.345678][  T123] ", "[1.0] ",
+                    "[Sat Nov 21 02:46:28 2026] ", "2026-11-21T02:46:28,000000+00:00 ", "<6>", "kern  :info  : ",
+                    "[", "]", " ", "x",
+                ][..]),
+                0..10,
+            ),
+        ) {
+            let line = pieces.concat().into_bytes();
+            let (mut front, mut back, mut start, mut end) = (Vec::new(), Vec::new(), 0, line.len());
+            while let Some(next) = second_stamp(&line[start..]) {
+                start += next;
+                front.push(start);
+            }
+            while let Some(last) = last_stamp(&line[..end]) {
+                end = last;
+                back.push(last);
+            }
+            back.reverse();
+            prop_assert_eq!(front, back, "{:?}", pieces);
         }
     }
 }

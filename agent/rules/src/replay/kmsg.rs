@@ -56,6 +56,7 @@ fn number(text: &[u8]) -> Option<(u64, &[u8])> {
 /// The field `name` in the lines behind a record; `after` begins at its newline.
 pub(super) fn field<'a>(after: &'a [u8], name: &str) -> Option<Cow<'a, [u8]>> {
     let lines = after.split(|byte| *byte == b'\n').skip(1).map_while(|line| line.strip_prefix(b" "));
+    let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let value = |line: &'a [u8]| line.strip_prefix(name.as_bytes())?.strip_prefix(b"=");
     lines.take(FIELDS_LIMIT).find_map(value).map(unescape)
 }
@@ -107,6 +108,13 @@ mod tests {
             [None, None, None],
             "of the next record, a part of a name, no name"
         );
+    }
+
+    #[test]
+    fn a_carriage_return_is_no_part_of_a_value() {
+        let after = b"\n SUBSYSTEM=pci\r\n DEVICE=+pci:0\r\n6,2,3,-;next\r\n";
+        assert_eq!(field(after, "SUBSYSTEM").as_deref(), Some(&b"pci"[..]));
+        assert_eq!(field(after, "DEVICE").as_deref(), Some(&b"+pci:0"[..]));
     }
 
     #[test]

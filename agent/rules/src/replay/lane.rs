@@ -1,6 +1,6 @@
 //! The rules of one reader, and which saved lines they listen to.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use jiff::Timestamp;
 use nodewell_model::{Finding, Origin, Record};
@@ -167,26 +167,34 @@ struct PastOf<'a> {
 
 impl Past for PastOf<'_> {
     fn last(&self, limit: usize) -> Vec<PastLine> {
-        let mut lines = Vec::new();
-        let mut end = self.behind.bytes.len();
-        for _ in 0..limit.saturating_mul(LINES_FOR_EACH_RECORD) {
-            if lines.len() >= limit || end == 0 {
-                break;
-            }
-            let start = memchr::memrchr(b'\n', &self.behind.bytes[..end - 1]).map_or(0, |newline| newline + 1);
-            let Some(line) = self.line(start, end - 1) else { break };
-            lines.extend(line);
-            end = start;
-        }
+        let records = self.behind.records().take(limit.saturating_mul(LINES_FOR_EACH_RECORD));
+        let mut lines: Vec<PastLine> = records.map_while(|record| self.line(record)).flatten().take(limit).collect();
         lines.reverse();
         lines
     }
 }
 
+impl Behind<'_> {
+    /// Where the records are, the last first.
+    fn records(&self) -> impl Iterator<Item = Range<usize>> {
+        let (bytes, reading) = (self.bytes, self.reading);
+        let mut end = bytes.len();
+        let lines = std::iter::from_fn(move || {
+            let last = end.checked_sub(1)?;
+            // No newline is there where the current record is a part of the same line.
+            let line_end = if bytes[last] == b'\n' { last } else { end };
+            end = memchr::memrchr(b'\n', &bytes[..line_end]).map_or(0, |newline| newline + 1);
+            Some(end..line_end)
+        });
+        lines.flat_map(move |line| reading.records_back(bytes, line))
+    }
+}
+
 impl PastOf<'_> {
-    /// The line if this lane reads it; `None` at the border of a boot.
-    fn line(&self, start: usize, end: usize) -> Option<Option<PastLine>> {
-        let Some(saved) = self.behind.reading.read(self.behind.bytes, start, end) else { return Some(None) };
+    /// The record if this lane reads it; `None` at the border of a boot.
+    fn line(&self, record: Range<usize>) -> Option<Option<PastLine>> {
+        let saved = self.behind.reading.read(self.behind.bytes, record.start, record.end);
+        let Some(saved) = saved else { return Some(None) };
         if saved.sequence.zip(self.behind.sequence).is_some_and(|(before, now)| before > now) {
             return None;
         }

@@ -1,6 +1,6 @@
 //! One line of a saved log, taken apart; only lines with a hit come this far.
 
-use std::{borrow::Cow, collections::VecDeque, time::Duration};
+use std::{borrow::Cow, collections::VecDeque, ops::Range, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_model::{BootId, RecordFields};
@@ -83,6 +83,18 @@ impl Reading<'_> {
             Format::Syslog => Some(syslog::read(line, self.options)),
             Format::JournalJson => journal::read(line, self.options.any_facility),
         }
+    }
+
+    /// Where the records are in the line of `bytes` at `line`, the last first: a console may have torn it.
+    pub(super) fn records_back(self, bytes: &[u8], line: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+        let may_be_torn = self.format == Format::Dmesg;
+        let (start, mut end) = (line.start, Some(line.end));
+        std::iter::from_fn(move || {
+            let until = end?;
+            let last = if may_be_torn { dmesg::last_stamp(&bytes[start..until]) } else { None };
+            end = last.map(|at| start + at);
+            Some(end.unwrap_or(start)..until)
+        })
     }
 
     /// Whether `line`, in which nothing was found, is of another form than the log: neither a record, whether it may be

@@ -159,6 +159,38 @@ fn a_line_of_a_megabyte_and_one_far_too_long_lose_no_neighbour() {
     assert_eq!(findings[3].subject.as_deref(), Some("d"));
 }
 
+/// A console shows lines of two processors that it was given at once as one.
+#[test]
+fn a_rule_of_several_lines_sees_the_parts_of_a_torn_line() {
+    let two = Rule { lines: 2, ..rule("Two", r"^disk (?P<subject>\w) failed\nretrying$") };
+    for (log, line) in [
+        ("[    1.000000] usb 1-1[    1.000001] disk a failed\n[    1.000002] retrying\n", 2),
+        ("[    1.000000] disk a failed[    1.000001] retrying\n", 1),
+        ("[    1.000000] disk a failed[    1.000001] retrying[    1.000002] usb 1-1\n", 1),
+        ("[    1.000000] disk a failed\n[    1.000001] retrying[    1.000002] usb 1-1\n", 2),
+    ] {
+        let findings = found(vec![two.clone()], Format::Dmesg, log);
+        assert_eq!(lines(&findings), [line], "{log}");
+        assert_eq!(findings[0].message, "disk a failed\nretrying", "{log}");
+    }
+    // What has a facility is of no console: its text is one.
+    let whole = "kern  :err   : [    1.000000] usb 1-1[    1.000001] disk a failed\n[    1.000002] retrying\n";
+    assert!(found(vec![two], Format::Dmesg, whole).is_empty());
+}
+
+#[test]
+fn a_part_of_a_torn_line_is_judged_by_its_own_windows() {
+    let parts = 1000;
+    let log = "[    1.000000] EXT4-fs error (device sda1): x".repeat(parts);
+    for rules in [vec![ext4()], vec![ext4(), rule("Slow", r"^\w{2}$")]] {
+        let replay = Replay::new(set_of(rules), Format::Dmesg);
+        let mut run = Run::new(&replay, Format::Dmesg, UnreadLines::default()).unwrap();
+        let mut count = 0;
+        run.judge_block(&Block { bytes: log.as_bytes(), fresh: 0..log.len() }, &mut |_: &ReplayFinding| count += 1);
+        assert_eq!((count, run.seen.len()), (parts, 1));
+    }
+}
+
 #[test]
 fn an_empty_log_has_no_findings() {
     for format in [Format::Auto, Format::Kmsg, Format::Dmesg, Format::Syslog, Format::JournalJson] {

@@ -18,6 +18,7 @@ impl Steps {
         Some(Self {
             is_anchored: hir.properties().look_set_prefix().contains(Look::Start),
             first: builder.first_of(0),
+            lead: builder.lead(),
             steps: builder.steps.into(),
             literals: builder.literals.into(),
             sets: builder.sets.into(),
@@ -163,6 +164,14 @@ impl Builder {
                 Step::Either { first, .. } => *first = next,
                 _ => {}
             }
+        }
+    }
+
+    /// The set of the run that is the first step, if it has no limit.
+    fn lead(&self) -> Option<u16> {
+        match self.steps.iter().find(|step| !matches!(step, Step::Mark(_)))? {
+            Step::Run(Run { max: u32::MAX, set, .. }) => Some(*set),
+            _ => None,
         }
     }
 

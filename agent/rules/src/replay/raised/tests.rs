@@ -61,6 +61,12 @@ impl List {
         true
     }
 
+    /// Whether any of its condition and reason is held.
+    fn hears_end(&self, finding: &Finding) -> bool {
+        let Some(condition) = &finding.condition else { return true };
+        self.0.iter().any(|held| (&held.key.0, &held.key.1) == (condition, &finding.reason))
+    }
+
     fn boot(&mut self, is_dated: bool) {
         self.0.retain(|held| !(held.is_of_this_boot && held.ends_at_boot));
         for held in self.0.iter_mut().filter(|held| held.is_of_this_boot) {
@@ -134,7 +140,11 @@ proptest! {
         for step in steps {
             match step {
                 Step::Found(finding, at) => {
-                    prop_assert_eq!(raised.admits(&finding, at), list.admits(&finding, at), "{:?}", finding);
+                    let is_heard = raised.hears_end(finding.condition.as_ref(), &finding.reason);
+                    prop_assert_eq!(is_heard, list.hears_end(&finding), "{:?}", finding);
+                    let is_admitted = raised.admits(&finding, at);
+                    prop_assert_eq!(is_admitted, list.admits(&finding, at), "{:?}", finding);
+                    prop_assert!(is_heard || finding.kind == FindingKind::Raise || !is_admitted, "{:?}", finding);
                 }
                 Step::Boot(is_dated) => {
                     raised.boot(is_dated);

@@ -53,6 +53,32 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(proptest::sample::select(words.to_vec()), 0..4).prop_map(|words| words.concat().into_bytes())
 }
 
+/// `texts` in another form, and the line of each. An odd one has the next in its line, or is an array of its bytes.
+fn saved_as(format: Format, texts: &[(Vec<u8>, bool)]) -> (Vec<u8>, Vec<u64>) {
+    let (mut log, mut line, mut numbers): (Vec<u8>, u64, Vec<u64>) = (Vec::new(), 1, Vec::new());
+    for (sequence, (text, is_odd)) in texts.iter().enumerate() {
+        numbers.push(line);
+        match format {
+            Format::Dmesg => log.extend(format!("[    0.{:06}] ", sequence * 1000).into_bytes()),
+            Format::JournalJson => log.extend(b"{\"_TRANSPORT\":\"kernel\",\"MESSAGE\":"),
+            _ => log.extend(b"Nov 21 02:31:05 host kernel: "),
+        }
+        match (format, std::str::from_utf8(text)) {
+            (Format::JournalJson, Ok(text)) if !is_odd || text.is_empty() => {
+                log.extend(serde_json::to_vec(text).unwrap());
+            }
+            (Format::JournalJson, _) => log.extend(serde_json::to_vec(text).unwrap()),
+            _ => log.extend(text),
+        }
+        log.extend((format == Format::JournalJson).then_some(b'}'));
+        if format != Format::Dmesg || !is_odd {
+            log.push(b'\n');
+            line += 1;
+        }
+    }
+    (log, numbers)
+}
+
 fn pushed(rules: Vec<Rule>, texts: &[Vec<u8>]) -> Vec<(u64, String, String)> {
     let (mut detector, mut all) = (detector(rules), Vec::new());
     for (sequence, text) in texts.iter().enumerate() {
@@ -75,7 +101,13 @@ fn recovering_rules() -> Vec<Rule> {
     let mut slow = lasting(rule("Slow", r"^(?P<subject>\w): slow"), "LinkDown");
     slow.clears = down.clears.clone();
     slow.clears.boot = true;
-    vec![down, slow, rule("Note", "links are")]
+    // The same reason of another condition, and one that holds none.
+    let mut gone = lasting(rule("Down", r"^(?P<subject>\w): gone"), "DiskUnhealthy");
+    gone.clears.patterns = vec![r"^(?P<subject>\w): is back".to_owned()];
+    gone.clears.boot = true;
+    let mut note = rule("Note", "links are");
+    note.clears.patterns = vec!["recovered$".to_owned()];
+    vec![down, slow, gone, note]
 }
 
 proptest! {
@@ -107,25 +139,65 @@ proptest! {
         prop_assert_eq!(read.lines, line - 1);
     }
 
+    #[test]
+    fn every_form_equals_push(
+        texts in prop::collection::vec((text(), any::<bool>()), 1..30),
+        sizes in prop::collection::vec(1..200_usize, 1..5),
+        slow in any::<bool>(),
+        format in proptest::sample::select(&[Format::Dmesg, Format::Syslog, Format::JournalJson][..]),
+    ) {
+        let mut texts = texts;
+        if format != Format::JournalJson {
+            texts.iter_mut().for_each(|(text, _)| text.retain(|byte| *byte != b'\n'));
+        }
+        let without_fields = || shared_rules().into_iter().filter(|rule| rule.fields.require.is_empty());
+        let rules = || without_fields().take(if slow { 5 } else { 4 }).collect::<Vec<_>>();
+        let (log, numbers) = saved_as(format, &texts);
+        let input = Pieces { bytes: &log, sizes: sizes.into_iter().cycle() };
+        let mut replayed = Vec::new();
+        Replay::new(set_of(rules()), format)
+            .run(input, |f| replayed.push((f.line, f.reason.to_string(), f.message.clone())))
+            .unwrap();
+        let texts: Vec<Vec<u8>> = texts.into_iter().map(|(text, _)| text).collect();
+        let expected: Vec<_> = pushed(rules(), &texts)
+            .into_iter()
+            .map(|(sequence, reason, message)| (numbers[usize::try_from(sequence).unwrap()], reason, message))
+            .collect();
+        prop_assert_eq!(replayed, expected);
+    }
+
     /// What would not be reported is not looked for, and what is reported is the same.
     #[test]
     fn ends_are_those_of_a_detector_that_looks_for_all(
         texts in prop::collection::vec(
-            proptest::sample::select(&[
-                "a: down", "b: down", "a: slow", "a: link is up", "b: link is up", "all links are up",
-                "a: down recovered", "recovered", "a: slow all links are up", "x",
-            ][..]),
+            (
+                proptest::sample::select(&[
+                    "a: down", "b: down", "a: slow", "a: link is up", "b: link is up", "all links are up",
+                    "a: down recovered", "recovered", "a: slow all links are up", "a: gone", "a: is back", "x",
+                ][..]),
+                prop::bool::weighted(0.1),
+            ),
             0..30,
         ),
     ) {
-        let log: String = (0..).zip(&texts).map(|(n, text)| format!("6,{n},{n},-;{text}\n")).collect();
+        let mut records: Vec<(u64, &str)> = Vec::new();
+        for (text, boots) in texts {
+            records.extend(boots.then_some((0, "Linux version 6.1")));
+            let sequence = records.last().map_or(1, |(last, _)| last + 1);
+            records.push((sequence, text));
+        }
+        let log: String = records.iter().map(|(n, text)| format!("6,{n},{n},-;{text}\n")).collect();
         let mut replayed = Vec::new();
         let shown = |f: &ReplayFinding| {
             replayed.push((f.line, f.kind == ReplayKind::Clear, f.reason.clone(), f.subject.clone()));
         };
         Replay::new(set_of(recovering_rules()), Format::Kmsg).run(log.as_bytes(), shown).unwrap();
         let (mut detector, mut raised, mut expected) = (detector(recovering_rules()), Raised::default(), Vec::new());
-        for (line, text) in (1..).zip(&texts) {
+        for (line, (sequence, text)) in (1..).zip(&records) {
+            if *sequence == 0 {
+                detector.forget();
+                raised.boot(false);
+            }
             let mut out = Vec::new();
             detector.push(&record(text.as_bytes(), 0), &mut out);
             out.retain(|finding| raised.admits(finding, None));
