@@ -172,6 +172,11 @@ impl Config {
         nodewell_settings::read_text(self, file, &text)
     }
 
+    /// What the agent would say of a file with this text.
+    pub(crate) fn errors_in(file: &Path, text: &str) -> Vec<Diagnostic> {
+        nodewell_settings::read_text(&mut Self::default(), file, text).err().unwrap_or_default()
+    }
+
     /// Whether `file` is a config rather than a rule file: it has keys of one, or some that are meant to be, and no
     /// table of the other. Without either its name decides.
     #[must_use]

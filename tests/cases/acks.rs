@@ -21,6 +21,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("a_false_positive_turns_nothing_until_it_ends", a_false_positive_turns_nothing_until_it_ends)
         .case("a_killed_agent_still_knows_and_counts", a_killed_agent_still_knows_and_counts)
         .case("mistakes_are_refused_in_words", mistakes_are_refused_in_words)
+        .case("what_was_not_named_is_not_called_so", what_was_not_named_is_not_called_so)
         .case_with(&[Need::Root], "a_grant_gives_no_ack", a_grant_gives_no_ack)
         .api("a_false_positive_is_published", a_false_positive_is_published);
 }
@@ -119,6 +120,19 @@ fn mistakes_are_refused_in_words() {
         assert!(outcome.stderr.contains(words), "{args:?}: {}", outcome.stderr);
     }
     assert_eq!(agent.condition("TestUnhealthy").unwrap().status.as_str(), "True");
+}
+
+fn what_was_not_named_is_not_called_so() {
+    let agent = sick(Plan::default());
+    agent.kmsg().write(BETA);
+    until("both are there", || (agent.condition("TestUnhealthy")?.problems.len() == 2).then_some(()));
+    let refused = agent.nodewell(&["ack", "TestFault", "--why", WHY]);
+    assert_eq!(refused.code, 64, "{refused:?}");
+    assert!(refused.stderr.contains("TestFault is there on alpha, beta: name one with --subject, or "), "{refused:?}");
+    assert_eq!(agent.condition("TestUnhealthy").unwrap().status.as_str(), "True");
+    let said = run(&agent, &["ack", "TestFault", "--all", "--why", WHY]).stdout;
+    assert!(said.starts_with("TestFault is a false positive: 2 problems turn no condition"), "{said}");
+    agent.wait_condition("TestUnhealthy", "False");
 }
 
 fn a_grant_gives_no_ack() {

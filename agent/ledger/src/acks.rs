@@ -17,6 +17,7 @@ pub(crate) struct HeldAck {
     #[serde(flatten)]
     pub(crate) ack: Ack,
     /// How bad the problem was: one that gets worse is not what the person saw.
+    #[serde(deserialize_with = "Severity::saved")]
     pub(crate) severity: Severity,
     /// Whose claims the person saw, as far as they have gone on since: another source's is news, whatever it claims.
     #[serde(default)]

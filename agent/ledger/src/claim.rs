@@ -29,10 +29,12 @@ pub(crate) struct Claim {
     pub(crate) last_seen: Timestamp,
     pub(crate) count: u64,
     /// The worst so far: a milder repetition does not make the problem milder.
+    #[serde(deserialize_with = "Severity::saved")]
     pub(crate) severity: Severity,
     pub(crate) message: String,
     pub(crate) boot_id: Option<BootId>,
     pub(crate) ends_at_boot: bool,
+    #[serde(default, deserialize_with = "Action::saved")]
     pub(crate) action: Option<Action>,
     /// It ends when nothing repeated it for this long.
     #[serde(rename = "quiet")]

@@ -9,9 +9,9 @@ use nodewell_model::{
     text::{MESSAGE_LIMIT_BYTES, cut},
     view::{DaemonState, DaemonView},
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Now, reporter::Reporter};
+use crate::{Now, reporter::Reporter, saved::newer};
 
 /// Condition types one daemon may watch: more than any catalogue has.
 const WATCHES_LIMIT: usize = 256;
@@ -50,6 +50,7 @@ pub struct Gap {
 /// A daemon as the ledger holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Daemon {
+    #[serde(deserialize_with = "saved_state")]
     pub(crate) state: DaemonState,
     pub(crate) reason: Option<Name>,
     pub(crate) message: String,
@@ -220,6 +221,12 @@ impl Daemon {
             full: self.reporter.as_ref().is_some_and(|reporter| reporter.sent_full),
         }
     }
+}
+
+/// One that only a newer version knows is none that counts: it is as before its first report.
+fn saved_state<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DaemonState, D::Error> {
+    let known: Option<DaemonState> = newer::or_default(deserializer)?;
+    Ok(known.unwrap_or(DaemonState::Starting))
 }
 
 /// Whether claims of a daemon in this state go unconfirmed. One that starts has not been silent yet.

@@ -36,6 +36,7 @@ use crate::{
     hardware,
     mutes::Mutes,
     reporter::{Ids, OnStale},
+    saved::newer::Newer,
     timers::{Due, Timers},
     view,
 };
@@ -155,6 +156,7 @@ pub struct Ledger {
     pub(crate) mutes: Mutes,
     pub(crate) false_positives: FalsePositives,
     pub(crate) dirty: Dirty,
+    pub(crate) newer: Newer,
     /// Of the counters, what was last taken for the store.
     pub(crate) saved_run: Option<(u64, u64)>,
 }
@@ -181,6 +183,7 @@ impl Ledger {
             mutes: Mutes::default(),
             false_positives: FalsePositives::default(),
             dirty: Dirty::default(),
+            newer: Newer::default(),
             saved_run: None,
         }
     }

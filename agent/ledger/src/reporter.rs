@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use nodewell_model::{Hardware, Name, ProblemKey, SubjectKey};
 use serde::{Deserialize, Serialize};
 
-use crate::{Now, unreported::Unreported};
+use crate::{Now, saved::newer, unreported::Unreported};
 
 /// Ids remembered for each daemon: more than a client has on their way at once, little enough for hundreds of daemons.
 const IDS_LIMIT: usize = 64;
@@ -37,12 +37,13 @@ pub(crate) type Held = BTreeMap<SubjectKey, BTreeSet<Name>>;
 /// The part of a daemon that only external ones have.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Reporter {
+    #[serde(deserialize_with = "newer::or_default")]
     pub(crate) on_stale: OnStale,
     pub(crate) ids: Ids,
     /// What it reports as unknown.
     pub(crate) unsure: Vec<Unsure>,
-    /// The devices that it counts.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// The devices that it counts. What a newer version adds to one is an error in a report, and none in a row.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "newer::understood")]
     pub(crate) hardware: Vec<Hardware>,
     /// The reasons it claims for each subject, one at least: the same claims as in the conditions, found by subject.
     #[serde(skip)]
@@ -83,7 +84,9 @@ impl Linger {
     /// once: an agent that restarts for ever would hold what is gone for ever.
     pub(crate) fn loaded(self, rebooted: bool, now: Now) -> Self {
         let begins_again = rebooted || (self.until <= now.boottime && !self.prolonged);
-        let until = if begins_again { now.after(self.span.min(RETURN_WITHIN)) } else { self.until };
+        // An older version may have left the row as it was, through other boots.
+        let left = self.until.min(now.after(self.span));
+        let until = if begins_again { now.after(self.span.min(RETURN_WITHIN)) } else { left };
         Self { until, prolonged: !rebooted && (self.prolonged || begins_again), ..self }
     }
 }
@@ -105,7 +108,7 @@ pub(crate) enum Extent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Unsure {
     pub(crate) subject: SubjectKey,
-    #[serde(default, skip_serializing_if = "Extent::is_itself")]
+    #[serde(default, skip_serializing_if = "Extent::is_itself", deserialize_with = "newer::or_default")]
     pub(crate) extent: Extent,
     pub(crate) since: Timestamp,
     pub(crate) reason: Name,

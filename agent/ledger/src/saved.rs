@@ -2,11 +2,13 @@
 //! the disk was away, whenever they come.
 
 mod load;
+pub(crate) mod newer;
 
 use std::{collections::VecDeque, sync::Arc};
 
 pub use load::LoadedRows;
 
+use newer::Version;
 use nodewell_model::{BootId, MuteKey, Name, ProblemKey, Row, Table};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -43,6 +45,9 @@ struct SavedRun {
     boot_id: Option<BootId>,
     last_event_id: u64,
     events_dropped: u64,
+    /// The newest version that has written any row.
+    #[serde(default)]
+    newest: Version,
 }
 
 /// The row of daemons that reported a clean stop.
@@ -70,6 +75,7 @@ impl Ledger {
         self.dirty.marks = dirty.marks;
         self.condition_rows(&mut rows);
         self.run_row(&mut rows);
+        self.newer.complete(&mut rows);
         rows
     }
 
@@ -94,7 +100,9 @@ impl Ledger {
         }
         self.states.values_mut().for_each(|state| state.saved = None);
         self.saved_run = None;
-        self.take_rows()
+        let mut rows = self.take_rows();
+        rows.extend(self.newer.rows());
+        rows
     }
 
     fn claim_row(&self, key: &ProblemKey, claimant: &Claimant) -> Row {
@@ -141,7 +149,7 @@ impl Ledger {
 
     fn run_row(&mut self, rows: &mut Vec<Row>) {
         let (last_event_id, events_dropped) = (self.events.last_id, self.events.dropped);
-        let run = SavedRun { boot_id: self.run.boot_id, last_event_id, events_dropped };
+        let run = SavedRun { boot_id: self.run.boot_id, last_event_id, events_dropped, newest: self.newer.newest() };
         if self.saved_run != Some((last_event_id, events_dropped)) {
             self.saved_run = Some((last_event_id, events_dropped));
             rows.push(Row { table: Table::Ledger, key: RUN.to_owned(), value: json(&run) });

@@ -6,6 +6,7 @@ mod daemons;
 mod ends;
 mod floods;
 mod mutes;
+mod newer;
 mod oracle;
 mod properties;
 mod reasons;

@@ -12,6 +12,7 @@ pub struct EventRecord {
     pub id: u64,
     pub origin: Origin,
     pub boot_id: Option<BootId>,
+    #[serde(deserialize_with = "Severity::saved")]
     pub severity: Severity,
     /// The record's own time, of the first where several were merged.
     pub time: Timestamp,

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{BootId, Name, Origin, ProblemKey, Severity};
 
@@ -114,6 +114,12 @@ impl Action {
         Self::CheckWorkload,
         Self::UpdateKernel,
     ];
+
+    /// Reads one of a saved row. What a newer version recommends, this version does not know: the problem stays.
+    pub fn saved<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
+        let word = Option::<String>::deserialize(deserializer)?;
+        Ok(word.and_then(|word| Self::ALL.into_iter().find(|action| action.as_str() == word)))
+    }
 
     /// The name used in JSON and TOML.
     #[must_use]

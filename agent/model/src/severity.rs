@@ -1,6 +1,6 @@
 //! How bad a problem is. `level` is for logs; `severity` is for problems.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Ordered from the mildest to the worst. On the API server `Info` is a Normal event, the others are Warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -13,6 +13,15 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// Every one, from the mildest to the worst.
+    pub const ALL: [Self; 4] = [Self::Info, Self::Warn, Self::Error, Self::Critical];
+
+    /// Reads one of a saved row. Of a newer version's word, this version knows that something is wrong, and no more.
+    pub fn saved<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        Ok(Self::ALL.into_iter().find(|severity| severity.as_str() == word).unwrap_or(Self::Error))
+    }
+
     /// The name used in JSON and TOML.
     #[must_use]
     pub fn as_str(self) -> &'static str {

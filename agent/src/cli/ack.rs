@@ -1,21 +1,26 @@
 //! `nodewell ack` and `nodewell unack`: a person calls a problem that is there a false positive, or takes that back.
 
+use std::collections::BTreeSet;
+
 use clap::{Args, builder::NonEmptyStringValueParser};
 use nodewell_client::Client;
 use nodewell_model::{
     Ack, MuteKey, Name, ProblemKey,
     ack::AckRequest,
     mute::{AffectedView, TakeBackRequest},
-    view::NodeView,
+    view::{NodeView, ProblemView},
 };
 use serde::Serialize;
 
 use super::{
-    error::CommandError,
+    error::{CommandError, USAGE},
     mute::{person, unsaved},
     out::Out,
     output::Output,
 };
+
+/// So many subjects are named where one has to be chosen.
+const LISTED: usize = 10;
 
 /// Call a problem a false positive, or list those that are (root calls, every user may list).
 #[derive(Debug, Args)]
@@ -25,10 +30,11 @@ use super::{
   nodewell ack
   sudo nodewell unack IOError --subject sdc
 
-It is about the problems that are there now. Until it ends such a problem is shown
-and counted, and does not turn its condition. It does when it gets worse, and when it
-begins again: to silence what is to come use `nodewell mute`. Each is counted in
-nodewell_false_positives_total, from which false alarms per node and day are made.
+It is about a problem that is there now: where several are, name one by its subject,
+or all of them with --all. Until it ends such a problem is shown and counted, and does
+not turn its condition. It does when it gets worse, and when it begins again: to silence
+what is to come use `nodewell mute`. Each is counted in nodewell_false_positives_total,
+from which false alarms per node and day are made.
 As JSON and YAML: the list, or {problems, durable} of a new one.")]
 pub(super) struct AckCommand {
     /// The problems' reason, such as IOError; without one the false positives are listed.
@@ -40,6 +46,9 @@ pub(super) struct AckCommand {
     /// Only problems of this condition, where several share the reason.
     #[arg(long, value_name = "TYPE", requires = "reason")]
     condition: Option<Name>,
+    /// All problems of the reason that are there when the agent is asked, whatever their subjects.
+    #[arg(long, requires = "reason", conflicts_with = "subject")]
+    all: bool,
     /// Why it is no fault of the node.
     #[arg(long, value_name = "TEXT", requires = "reason", value_parser = NonEmptyStringValueParser::new())]
     why: Option<String>,
@@ -79,12 +88,17 @@ struct Listed {
 
 impl AckCommand {
     pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
-        let Self { reason, subject, condition, why, output } = self;
+        let Self { reason, subject, condition, all, why, output } = self;
         // Clap lets none of them be without the other.
         let (Some(reason), Some(why)) = (reason, why) else {
             return list(client, output, out).await;
         };
-        let key = MuteKey { reason: reason.clone(), condition: condition.clone(), subject: subject.clone() };
+        let mut key = MuteKey { reason, condition, subject };
+        if !all {
+            let view: NodeView = client.get("/v1/status").await?;
+            key = narrowed(key, &view)?;
+        }
+        let MuteKey { reason, condition, subject } = key.clone();
         let request = AckRequest { reason, condition, subject, why, by: person() };
         let answer: AffectedView = client.post("/v1/ack", &request).await?;
         match output.document() {
@@ -104,6 +118,36 @@ impl Unack {
             None => Ok(out.line(&unacked(&MuteKey::from(request), answer))?),
         }
     }
+}
+
+/// With the subject of the one problem that `key` is about now: one that begins before the agent is asked is not called
+/// so.
+fn narrowed(key: MuteKey, view: &NodeView) -> Result<MuteKey, CommandError> {
+    if key.subject.is_some() {
+        return Ok(key);
+    }
+    let concerned = view.conditions.iter().filter(|of| key.concerns(&of.condition)).flat_map(|of| &of.problems);
+    let is_meant =
+        |problem: &&ProblemView| problem.reason == key.reason && !problem.test && problem.false_positive.is_none();
+    let subjects: BTreeSet<Option<&str>> = concerned.filter(is_meant).map(|one| one.subject.as_deref()).collect();
+    if subjects.len() > 1 {
+        return Err(several(&key, &subjects));
+    }
+    let subject = subjects.into_iter().next().flatten().map(str::to_owned);
+    Ok(MuteKey { subject, ..key })
+}
+
+fn several(key: &MuteKey, subjects: &BTreeSet<Option<&str>>) -> CommandError {
+    let named: Vec<&str> = subjects.iter().take(LISTED).map(|subject| subject.unwrap_or("no subject")).collect();
+    let more = match subjects.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let message = format!(
+        "{key} is there on {}{more}: name one with --subject, or call all of them false positives with --all",
+        named.join(", ")
+    );
+    CommandError::new(USAGE, message)
 }
 
 async fn list(client: &Client, output: Output, out: &mut Out) -> Result<(), CommandError> {
@@ -174,6 +218,32 @@ mod tests {
         assert!(acked(&key(), answer(2, false)).contains("2 problems turn no condition until they end (not saved"));
         assert!(unacked(&key(), answer(0, true)).contains("a mute is in force"));
         assert!(unacked(&key(), answer(1, true)).ends_with("1 problem counts again"));
+    }
+
+    #[test]
+    fn without_a_subject_it_is_about_the_only_problem_that_is_there() {
+        let problem = |subject: Option<&str>, test: bool| {
+            let time = "2026-12-01T08:00:00Z";
+            json!({"id": "1", "reason": "IOError", "subject": subject, "severity": "error", "since": time, "test": test,
+                   "last_seen": time, "count": 1, "message": "", "source": "kernel-monitor"})
+        };
+        let narrowed = |problems: &[serde_json::Value]| {
+            let condition = json!({"type": "DiskUnhealthy", "status": "True", "reason": "IOError", "message": "",
+                                   "transition": "2026-12-01T08:00:00Z", "problems": problems});
+            let apiserver = json!({"state": "disabled", "last_success": null});
+            let view = json!({"node": "n1", "daemons": [], "apiserver": apiserver, "conditions": [condition]});
+            let key = MuteKey { subject: None, ..key() };
+            let narrowed = narrowed(key, &serde_json::from_value(view).unwrap());
+            narrowed.map(|key| key.subject).map_err(|error| error.to_string())
+        };
+        let (sdc, sdd) = (problem(Some("sdc"), false), problem(Some("sdd"), false));
+        assert_eq!(narrowed(&[sdc.clone(), problem(Some("sdx"), true)]), Ok(Some("sdc".to_owned())));
+        assert_eq!(narrowed(&[problem(None, false)]), Ok(None));
+        assert_eq!(narrowed(&[]), Ok(None), "the agent says so");
+        let error = narrowed(&[sdc, sdd]).unwrap_err();
+        assert!(error.starts_with("IOError is there on sdc, sdd: name one with --subject, or "), "{error}");
+        let many: Vec<_> = (0..12).map(|n| problem(Some(&format!("sd{n}")), false)).collect();
+        assert!(narrowed(&many).unwrap_err().contains(" and 2 more: "));
     }
 
     #[test]

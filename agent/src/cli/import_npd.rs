@@ -22,6 +22,7 @@ use super::{
     out::Out,
     render::one_line,
 };
+use crate::config::Config;
 use input::Input;
 use target::{Target, Written};
 
@@ -80,6 +81,7 @@ impl ImportNpd {
         items.extend(input.items);
         items.sort();
         if !input.keys.is_empty() {
+            check_keys(&input.keys)?;
             files.push(NewFile { name: KEYS.into(), text: input.keys });
         }
         eprint_lines(&report(&items));
@@ -93,6 +95,19 @@ impl ImportNpd {
         eprint_lines(&done);
         Ok(())
     }
+}
+
+/// Whether the agent will read the keys.
+fn check_keys(keys: &str) -> Result<(), CommandError> {
+    let errors: Vec<String> = Config::errors_in(Path::new(KEYS), keys).iter().map(ToString::to_string).collect();
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "nothing is written, because the flags give a configuration with errors; change them, or leave them out:\n{}",
+        errors.join("\n")
+    );
+    Err(CommandError::new(CONFIG, message))
 }
 
 /// What becomes of each thing, and of how many.

@@ -86,7 +86,10 @@ impl Persistence {
         let taken = ledger.load(rows, now);
         let retired = ledger.retire_all_but(&self.monitors, now);
         if taken.unreadable > 0 {
-            tracing::warn!(rows = taken.unreadable, "rows of the state file are not understood and are dropped");
+            tracing::warn!(rows = taken.unreadable, "rows of the state file are damaged and are dropped");
+        }
+        if taken.left > 0 {
+            tracing::warn!(rows = taken.left, "rows of the state file are not understood and stay for a newer version");
         }
         tracing::info!(claims = taken.claims, retired, rebooted = taken.rebooted, "loaded the state of an earlier run");
     }

@@ -10,7 +10,8 @@ pub(super) const VERSION: i64 = 2;
 
 /// The oldest version that may use a file as this one writes it, tables and columns that it does not know left as they
 /// are: the way back from an upgrade. Raise it with a step only where an older version would misread or spoil what it
-/// finds.
+/// finds. What the ledger does not know it leaves as it is: kinds of rows, members of one, severities, actions, types
+/// of conditions. A known kind of row that looks different, or another kind of origin, is such a place.
 const USABLE_SINCE: i64 = 2;
 
 /// Makes the file what this version writes. One that a newer version wrote stays as it is, and is used if that version

@@ -333,6 +333,14 @@ class Steps(unittest.TestCase):
             self.assertIn("after 0 s the agent does not answer (", failure["msg"], answers)
             self.assertNotIn("agent", failure)
 
+    def test_an_agent_that_does_not_say_when_it_took_its_configuration_does_not_answer(self):
+        self.step("save")
+        for configuration in ({}, [], {"loaded": None}, {"loaded": "yesterday"}, {"hash": "sha256:0a"}, 7):
+            self.shows("0.2.0", "False")
+            self.server.answers["/v1/status"][1]["configuration"] = configuration
+            failure = self.step("compare")
+            self.assertIn("are not those of an agent", failure["msg"], configuration)
+
     def test_a_missing_agent_does_not_answer(self):
         self.step("save")
         failure = self.step("compare", socket=self.socket + "-none")
@@ -342,7 +350,9 @@ class Steps(unittest.TestCase):
         with self.assertRaisesRegex(gate.Unusable, "nothing was saved before the change"):
             self.step("compare")
         self.step("save")
-        for text in ("{", json.dumps({"format": gate.FORMAT + 1})):
+        unusable = ["{", "null", "[]", "7", '"x"']
+        unusable += [json.dumps({"format": number}) for number in (gate.FORMAT, gate.FORMAT + 1)]
+        for text in unusable:
             with open(self.path + ".open", "w") as file:
                 file.write(text)
             for name in ("save", "compare", "close", "read"):

@@ -73,14 +73,18 @@ fn the_lists_name_what_is_there() {
 #[test]
 fn each_way_in_which_list_and_tree_come_apart_fails() {
     type Break = fn(&TempDir);
-    let cases: [(Break, &str); 12] = [
+    let cases: [(Break, &str); 13] = [
         (
             |tree| fs::remove_file(tree.path().join("packaging/grants.toml")).unwrap(),
             "names packaging/grants.toml, which is not",
         ),
         (
-            |tree| fs::remove_file(tree.path().join("docs/openapi.yaml")).unwrap(),
-            "names docs/openapi.yaml, which is not there",
+            |tree| fs::remove_file(tree.path().join("docs/examples/fence_nfs_export")).unwrap(),
+            "names docs/examples/fence_nfs_export, which is not there",
+        ),
+        (
+            |tree| edit(tree, "packaging/nodewell.yaml", "docs/examples/*.yaml", "docs/examples/node-*.yaml"),
+            "pages of nodewell lead to /usr/share/doc/nodewell/examples/controller-pod.yaml, which it lacks",
         ),
         (
             |tree| fs::remove_file(tree.path().join("packaging/rbac/enroll/nodewell-enroll.yaml")).unwrap(),

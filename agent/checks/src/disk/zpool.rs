@@ -2,7 +2,10 @@
 //! (`/proc/spl/kstat/zfs/POOL/state`, OpenZFS 0.8 and later, module/zfs/spa_stats.c spa_state_init). Reading it takes
 //! no lock.
 
-use std::path::Path;
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use super::{reading::Health, sysfs};
 use crate::probe::ReadError;
@@ -24,21 +27,28 @@ pub(super) fn pool(name: &str) -> Option<&str> {
     name.strip_prefix(PREFIX).filter(is_name)
 }
 
-/// Whether the pool is imported.
+/// Whether the pool is imported: also if its state cannot be read just now.
 pub(super) fn is_there(proc: &Path, name: &str) -> bool {
-    pool(name).is_some_and(|pool| proc.join(KSTATS).join(pool).join("state").exists())
+    let is_none = |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+    file(proc, name).is_some_and(|file| !fs::metadata(file).is_err_and(|error| is_none(&error)))
 }
 
-/// Its state.
+/// Its state. One that cannot be read is no export, by which a fault would end.
 pub(super) fn read(proc: &Path, name: &str) -> Result<Health, ReadError> {
-    let state = pool(name).and_then(|pool| sysfs::word(&proc.join(KSTATS).join(pool), "state"));
-    state.map(|state| Health::Zpool { state }).ok_or_else(|| ReadError::Gone { what: name.to_owned() })
+    let Some(file) = file(proc, name) else { return Err(ReadError::Gone { what: name.to_owned() }) };
+    let state = fs::read_to_string(&file).map_err(|error| ReadError::of_file(&file, &error))?;
+    match state.trim() {
+        "" => Err(ReadError::Failed { message: format!("{} is empty", file.display()) }),
+        state => Ok(Health::Zpool { state: state.to_owned() }),
+    }
+}
+
+fn file(proc: &Path, name: &str) -> Option<PathBuf> {
+    Some(proc.join(KSTATS).join(pool(name)?).join("state"))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     fn proc() -> tempfile::TempDir {
@@ -73,5 +83,17 @@ mod tests {
             assert!(!is_there(proc.path(), name), "{name}");
             assert!(matches!(read(proc.path(), name), Err(ReadError::Gone { .. })), "{name}");
         }
+    }
+
+    #[test]
+    fn a_state_that_cannot_be_read_is_no_export() {
+        let proc = proc();
+        let state = proc.path().join(KSTATS).join("tank/state");
+        fs::write(&state, "").unwrap();
+        assert!(matches!(read(proc.path(), "zpool tank"), Err(ReadError::Failed { .. })));
+        fs::remove_file(&state).unwrap();
+        fs::create_dir(&state).unwrap();
+        assert!(matches!(read(proc.path(), "zpool tank"), Err(ReadError::Failed { .. })));
+        assert!(is_there(proc.path(), "zpool tank"));
     }
 }

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use nodewell_model::{Mute, MuteKey, Name, ProblemKey, Row, Table, view::DaemonState};
+use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    ACK, ClaimKey, DEPARTED, FALSE_POSITIVES, MUTE, RUN, SavedCondition, SavedDeparted, SavedRun, mute_row_key, parsed,
+    ACK, ClaimKey, DEPARTED, FALSE_POSITIVES, MUTE, RUN, SavedCondition, SavedDeparted, SavedRun, mute_row_key,
+    newer::is_json, parsed,
 };
 use crate::{
     Ledger, Now,
     acks::HeldAck,
-    claim::{Claim, Claimant},
+    claim::{Claim, Claimant, TEST_LASTS},
     daemon::Daemon,
     reporter::FORGOTTEN_AFTER,
     timers::{Due, Timers},
@@ -22,8 +24,10 @@ use crate::{
 pub struct LoadedRows {
     /// Claims that hold their conditions again.
     pub claims: usize,
-    /// Rows that could not be understood. They are struck from the store.
+    /// Rows that no version has written. They are struck from the store.
     pub unreadable: usize,
+    /// Rows that this version does not understand. They stay for the one that does.
+    pub left: usize,
     /// They are of another boot.
     pub rebooted: bool,
 }
@@ -38,11 +42,17 @@ impl Ledger {
         let run = rows.iter().find(|row| row.table == Table::Ledger && row.key == RUN);
         let run: Option<SavedRun> = run.and_then(|row| parsed(row.value.as_deref()?));
         taken.rebooted = run.is_some_and(|run| self.run.boot_id.is_none() || run.boot_id != self.run.boot_id);
+        self.newer.note_version(run.map(|run| run.newest).unwrap_or_default());
         let muted: Vec<MuteKey> = rows.iter().filter_map(muted_by).collect();
-        for row in rows {
-            let Row { table, key, value } = row;
-            let understood = value.as_deref().and_then(|value| self.load_row(table, &key, value, &mut taken, now));
-            if understood.is_none() {
+        for Row { table, key, value } in rows {
+            let value = value.unwrap_or_default();
+            if self.load_row(table, &key, &value, &mut taken, now).is_some() {
+                continue;
+            }
+            if is_json(&value) {
+                taken.left += 1;
+                self.newer.leave(table, key, value);
+            } else {
                 taken.unreadable += 1;
                 self.dirty.unwanted(table, key);
             }
@@ -61,41 +71,74 @@ impl Ledger {
         taken
     }
 
-    /// `None` if the row contains nothing that can be understood.
+    /// `None` if the row contains nothing that can be understood, or is a newer version's alone.
     fn load_row(&mut self, table: Table, key: &str, value: &str, taken: &mut LoadedRows, now: Now) -> Option<()> {
         match table {
             Table::Claims => {
-                let (key, claim) = (parsed(key)?, parsed(value)?);
-                taken.claims += usize::from(self.load_claim(key, claim, taken.rebooted, now));
+                let claim_key: ClaimKey = parsed(key)?;
+                self.may_load(claim_key.0.as_str())?;
+                let claim = self.understood(table, key, value)?;
+                taken.claims += usize::from(self.load_claim(claim_key, claim, taken.rebooted, now));
             }
-            Table::Conditions => self.load_condition(key, parsed(value)?),
-            Table::Daemons => self.load_daemon(key, parsed(value)?, taken.rebooted, now),
+            Table::Conditions => {
+                self.may_load(key)?;
+                let saved = self.understood(table, key, value)?;
+                self.load_condition(key, saved);
+            }
+            Table::Daemons => {
+                let saved = self.understood(table, key, value)?;
+                self.load_daemon(key, saved, taken.rebooted, now);
+            }
             Table::Totals => {
-                let total = self.totals.by_reason.entry(Name::new(key).ok()?).or_default();
-                *total = total.saturating_add(parsed(value)?);
+                let (name, count) = (Name::new(key).ok()?, parsed(value)?);
+                let total = self.totals.by_reason.entry(name).or_default();
+                *total = total.saturating_add(count);
             }
-            Table::Ledger if key == DEPARTED => self.load_departed(parsed(value)?),
-            Table::Ledger if key.starts_with(MUTE) => {
-                let mute: Mute = parsed(value)?;
-                if key != mute_row_key(&mute.key) {
-                    self.dirty.unwanted(table, key.to_owned());
-                }
-                self.load_mute(mute);
-            }
-            Table::Ledger if key.starts_with(ACK) => {
-                self.load_ack(parsed(key.strip_prefix(ACK)?)?, parsed(value)?);
-            }
-            Table::Ledger if key == FALSE_POSITIVES => {
-                // What was counted meanwhile is not in the row.
-                if !self.false_positives.is_empty() {
-                    self.dirty.false_positives();
-                }
-                self.false_positives.add(parsed(value)?);
-            }
-            Table::Ledger => drop(parsed::<SavedRun>(value).filter(|_| key == RUN)?),
+            Table::Ledger => self.load_own(key, value)?,
             Table::Cursors | Table::Events | Table::Series => return None,
         }
         Some(())
+    }
+
+    fn load_own(&mut self, key: &str, value: &str) -> Option<()> {
+        let table = Table::Ledger;
+        if key == RUN {
+            self.understood::<SavedRun>(table, key, value)?;
+        } else if key == DEPARTED {
+            self.load_departed(parsed(value)?);
+        } else if key == FALSE_POSITIVES {
+            let earlier = self.understood(table, key, value)?;
+            // What was counted meanwhile is not in the row.
+            if !self.false_positives.is_empty() {
+                self.dirty.false_positives();
+            }
+            self.false_positives.add(earlier);
+        } else if key.starts_with(MUTE) {
+            let mute: Mute = self.understood(table, key, value)?;
+            if key != mute_row_key(&mute.key) {
+                self.dirty.unwanted(table, key.to_owned());
+            }
+            self.load_mute(mute);
+        } else {
+            let problem: ProblemKey = parsed(key.strip_prefix(ACK)?)?;
+            self.may_load(problem.condition.as_str())?;
+            let held = self.understood(table, key, value)?;
+            self.load_ack(problem, held);
+        }
+        Some(())
+    }
+
+    /// What a row says; what this version does not understand of it is written again with it.
+    fn understood<T: DeserializeOwned + Serialize>(&mut self, table: Table, key: &str, value: &str) -> Option<T> {
+        let read: T = parsed(value)?;
+        self.newer.note(table, key, value, &read);
+        Some(read)
+    }
+
+    /// Rows of a condition that has left the catalogue go with it; those of one that only a newer version may know
+    /// stay.
+    fn may_load(&self, condition: &str) -> Option<()> {
+        (self.states.contains_key(condition) || !self.newer.has_written()).then_some(())
     }
 
     /// Whether it is held again: a condition may have left the catalogue.
@@ -105,6 +148,7 @@ impl Ledger {
         if rebooted {
             claim.rebase(claimant.test, now);
         }
+        claim.bound(claimant.test, now);
         // It is written again: merged with what came meanwhile, or struck out.
         self.dirty.claim(&key, &claimant);
         let Some(state) = self.states.get_mut(&key.condition) else { return false };
@@ -224,5 +268,11 @@ impl Claim {
         let quiet = self.ends_after_quiet.filter(|_| !test);
         let left = quiet.and_then(|quiet| now.left_of(quiet, self.last_seen)).unwrap_or_default();
         self.deadline = self.deadline.map(|_| now.after(left));
+    }
+
+    /// An older version may have left the row as it was through other boots: no quiet time is longer than a whole one.
+    fn bound(&mut self, test: bool, now: Now) {
+        let longest = if test { TEST_LASTS } else { self.ends_after_quiet.unwrap_or_default() };
+        self.deadline = self.deadline.map(|deadline| deadline.min(now.after(longest)));
     }
 }

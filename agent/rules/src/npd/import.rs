@@ -142,7 +142,29 @@ pub fn import(files: &[NpdFile], beside: Beside) -> Result<Imported, Vec<Diagnos
     }));
     items.sort();
     items.dedup();
-    Ok(Imported { files: assembled.into_iter().flat_map(|file| file.files).collect(), items })
+    Ok(Imported { files: distinct(files, assembled)?, items })
+}
+
+/// Each new file once. Two of one name, as lists of kernel modules may have, are an error of the file that names it.
+fn distinct(files: &[NpdFile], assembled: Vec<Assembled>) -> Result<Vec<NewFile>, Vec<Diagnostic>> {
+    let (mut distinct, mut errors) = (Vec::<NewFile>::new(), Vec::new());
+    for (file, assembled) in files.iter().zip(assembled) {
+        for new in assembled.files {
+            match distinct.iter().find(|known| known.name == new.name) {
+                None => distinct.push(new),
+                Some(known) if known.text == new.text => {}
+                Some(_) => {
+                    let message = format!(
+                        "{} comes of another file already, with another text: give this list of kernel modules another \
+                         name (\"knownModulesConfigPath\")",
+                        new.name.display()
+                    );
+                    errors.push(Diagnostic::of_file(&file.path, message));
+                }
+            }
+        }
+    }
+    if errors.is_empty() { Ok(distinct) } else { Err(errors) }
 }
 
 /// What all files share.

@@ -58,6 +58,12 @@ impl<'a> Container<'a> {
         }
     }
 
+    /// The variables that have the name of its Node.
+    pub(super) fn node_names(&self) -> Vec<&'a str> {
+        let has_it = |variable: &&'a Value| variable["valueFrom"]["fieldRef"]["fieldPath"] == "spec.nodeName";
+        list(&self.container["env"]).iter().filter(has_it).map(|variable| text(&variable["name"])).collect()
+    }
+
     /// Where the file comes from that it sees as `path`.
     pub(super) fn origin(&self, path: &str) -> Origin<'a> {
         let path = Path::new(path);

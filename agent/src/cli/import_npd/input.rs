@@ -1,7 +1,8 @@
 //! What is to be taken over: monitors, manifests and folders of them.
 
 use std::{
-    fs,
+    collections::BTreeSet,
+    fs::{self, File},
     io::{self, ErrorKind, Read},
     path::{Path, PathBuf},
 };
@@ -13,6 +14,9 @@ use super::{
     super::error::{CommandError, DATA, NO_INPUT, USAGE},
     manifest::{self, Found, Manifest},
 };
+
+/// More than all objects of kube-system have, and what is held of a file that has no end.
+const LIMIT_BYTES: u64 = 16 << 20;
 
 /// All of it.
 #[derive(Debug)]
@@ -49,7 +53,7 @@ impl Input {
     }
 }
 
-/// Every file; a folder's own, in the order of their names.
+/// Every file once; a folder's own, in the order of their names.
 fn expanded(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let mut files = Vec::new();
     for path in paths {
@@ -67,6 +71,8 @@ fn expanded(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
             return Err(CommandError::new(USAGE, message));
         }
     }
+    let mut seen = BTreeSet::new();
+    files.retain(|path| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())));
     Ok(files)
 }
 
@@ -86,13 +92,20 @@ pub(super) fn monitors(path: &Path) -> Vec<PathBuf> {
 }
 
 fn text_of(path: &Path) -> Result<String, CommandError> {
-    let text = if is_stdin(path) {
-        let mut text = String::new();
-        io::stdin().lock().read_to_string(&mut text).map(|_| text)
-    } else {
-        fs::read_to_string(path)
-    };
-    text.map_err(|error| unreadable(path, &error))
+    let bytes = if is_stdin(path) { limited(io::stdin().lock()) } else { File::open(path).and_then(limited) };
+    let bytes = bytes.map_err(|error| unreadable(path, &error))?;
+    if bytes.len() as u64 > LIMIT_BYTES {
+        let (path, limit) = (path.display(), LIMIT_BYTES >> 20);
+        let message = format!("{path}: it is larger than {limit} MiB: give node-problem-detector's objects alone");
+        return Err(CommandError::new(DATA, message));
+    }
+    String::from_utf8(bytes).map_err(|error| unreadable(path, &io::Error::new(ErrorKind::InvalidData, error)))
+}
+
+fn limited(source: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(LIMIT_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> CommandError {

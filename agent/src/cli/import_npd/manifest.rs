@@ -1,6 +1,9 @@
 //! Manifests of Kubernetes: the files that node-problem-detector has from ConfigMaps, and its command line.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use nodewell_rules::{
     Location,
@@ -22,18 +25,26 @@ pub(super) struct Manifest {
 
 impl Manifest {
     /// # Errors
-    /// It is neither YAML nor JSON.
+    /// It is neither YAML nor JSON, or more of it than is read.
     pub(super) fn parse(path: PathBuf, text: &str) -> Result<Self, CommandError> {
         let documents = match serde_json::from_str::<Value>(text) {
             Ok(document) => vec![document],
-            Err(_) => serde_saphyr::from_multiple(text).map_err(|error| {
-                let error = error.to_string();
-                let what = error.lines().next().unwrap_or_default();
-                CommandError::new(DATA, format!("{}: it is neither YAML nor JSON: {what}", path.display()))
-            })?,
+            Err(_) => serde_saphyr::from_multiple(text).map_err(|error| unread(&path, &error))?,
         };
         Ok(Self { path, objects: documents.into_iter().flat_map(objects).collect() })
     }
+}
+
+fn unread(path: &Path, error: &serde_saphyr::Error) -> CommandError {
+    let text = error.to_string();
+    let what = text.lines().next().unwrap_or_default();
+    let message = match error.without_snippet() {
+        serde_saphyr::Error::Budget { .. } => {
+            format!("it is larger, or nested deeper, than is read ({what}): give node-problem-detector's objects alone")
+        }
+        _ => format!("it is neither YAML nor JSON: {what}"),
+    };
+    CommandError::new(DATA, format!("{}: {message}", path.display()))
 }
 
 /// The object, or those of a list, as kubectl writes them.
@@ -78,7 +89,7 @@ fn containers_of(manifest: &Manifest) -> Vec<Container<'_>> {
 impl Found {
     fn add_container(&mut self, container: &Container<'_>, maps: &ConfigMaps<'_>) {
         let (arguments, differs) = container.arguments();
-        let CommandLine { configs, toml, items } = command_line(&container.file, &arguments);
+        let CommandLine { configs, toml, items } = command_line(&container.file, &arguments, &container.node_names());
         self.items.extend(items);
         let at = |line| Location { file: container.file.clone(), line };
         if differs {

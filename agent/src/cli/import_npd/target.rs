@@ -1,4 +1,5 @@
-//! The folder that the files are written to: all of them, or none.
+//! The folder that the files are written to: all of them, or none. Each is written beside its place first; then all are
+//! put into their places.
 
 use std::{
     fmt,
@@ -42,7 +43,8 @@ impl<'a> Target<'a> {
     /// Writes all files.
     ///
     /// # Errors
-    /// Files that are there and say something else, before any is written; what cannot be written.
+    /// Files that are there and say something else, and what cannot be written: nothing is written then. A file that
+    /// cannot be put into its place, with those that were before.
     pub(super) fn write(&self, files: &[NewFile]) -> Result<Vec<Written>, CommandError> {
         let all = files.iter().map(|file| Ok((file, self.state(file)?))).collect::<Result<Vec<_>, CommandError>>()?;
         let other: Vec<String> = (all.iter())
@@ -56,7 +58,14 @@ impl<'a> Target<'a> {
             );
             return Err(CommandError::new(SOFTWARE, message));
         }
-        all.into_iter().map(|(file, state)| self.write_one(file, state)).collect()
+        let drafts = all.iter().map(|(file, state)| self.draft(file, *state)).collect::<Result<Vec<_>, _>>()?;
+        let mut written: Vec<Written> = Vec::new();
+        for ((file, state), draft) in all.iter().zip(drafts) {
+            let path = self.folder.join(&file.name);
+            draft.map_or(Ok(()), Draft::place).map_err(|error| half_done(&path, &error, &written))?;
+            written.push(Written { path, is_unchanged: *state == State::Same });
+        }
+        Ok(written)
     }
 
     fn state(&self, file: &NewFile) -> Result<State, CommandError> {
@@ -69,15 +78,24 @@ impl<'a> Target<'a> {
         }
     }
 
-    fn write_one(&self, file: &NewFile, state: State) -> Result<Written, CommandError> {
-        let path = self.folder.join(&file.name);
-        if state != State::Same {
-            replace(&path, file.text.as_bytes()).map_err(|error| {
-                CommandError::new(SOFTWARE, format!("{}: cannot be written: {error}", path.display()))
-            })?;
+    fn draft(&self, file: &NewFile, state: State) -> Result<Option<Draft>, CommandError> {
+        if state == State::Same {
+            return Ok(None);
         }
-        Ok(Written { path, is_unchanged: state == State::Same })
+        let path = self.folder.join(&file.name);
+        let draft = Draft::new(&path, file.text.as_bytes());
+        draft.map(Some).map_err(|error| {
+            let message = format!("nothing is written: {}: cannot be written: {error}", path.display());
+            CommandError::new(SOFTWARE, message)
+        })
     }
+}
+
+fn half_done(path: &Path, error: &io::Error, written: &[Written]) -> CommandError {
+    let path = path.display();
+    let done: Vec<String> = written.iter().map(ToString::to_string).collect();
+    let message = format!("{path}: cannot be written: {error}; give the command again when that is mended");
+    CommandError::new(SOFTWARE, [done, vec![message]].concat().join("\n"))
 }
 
 /// What is there of a file.
@@ -88,20 +106,34 @@ enum State {
     Different,
 }
 
-/// In one step: the agent may read it at any time.
-fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    path.parent().map_or(Ok(()), make_folder)?;
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    // No rule file, and no configuration, by its extension.
-    name.push(".new");
-    let draft = path.with_file_name(name);
-    let written = write_draft(&draft, content, fs::metadata(path).ok().as_ref());
-    let done = written.and_then(|()| fs::rename(&draft, path));
-    if done.is_err() {
-        // What is left of it would only be in the way.
-        let _ = fs::remove_file(&draft);
+/// A file beside its place. It goes again, unless it comes there.
+struct Draft {
+    file: PathBuf,
+    place: PathBuf,
+}
+
+impl Draft {
+    fn new(place: &Path, content: &[u8]) -> io::Result<Self> {
+        place.parent().map_or(Ok(()), make_folder)?;
+        let mut name = place.file_name().unwrap_or_default().to_owned();
+        // No rule file, and no configuration, by its extension.
+        name.push(".new");
+        let draft = Self { file: place.with_file_name(name), place: place.to_owned() };
+        write_draft(&draft.file, content, fs::metadata(place).ok().as_ref())?;
+        Ok(draft)
     }
-    done
+
+    /// In one step: the agent may read it at any time.
+    fn place(self) -> io::Result<()> {
+        fs::rename(&self.file, &self.place)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // What is left of it would only be in the way; one that is in its place is not here any more.
+        let _ = fs::remove_file(&self.file);
+    }
 }
 
 /// Makes what is missing of `folder`, as packages do: the agent's user reads there, whatever umask the caller has.
@@ -155,6 +187,20 @@ mod tests {
         Target::new(folder.path(), true).write(&[file("monitors.d/a.toml", "a = 3\n")]).unwrap();
         assert_eq!(read("monitors.d/a.toml").as_deref(), Some("a = 3\n"));
         assert_eq!(fs::read_dir(folder.path().join("monitors.d")).unwrap().count(), 1, "no draft is left");
+    }
+
+    /// As when the disk is full.
+    #[test]
+    fn what_fails_midway_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("nodewell.toml.d/npd.toml.new")).unwrap();
+        let files = [file("monitors.d/a.toml", "a = 1\n"), file("nodewell.toml.d/npd.toml", "b = 1\n")];
+        let error = Target::new(folder.path(), false).write(&files).unwrap_err().to_string();
+        assert!(
+            error.starts_with("nothing is written: ") && error.contains("npd.toml: cannot be written: "),
+            "{error}"
+        );
+        assert_eq!(fs::read_dir(folder.path().join("monitors.d")).unwrap().count(), 0);
     }
 
     #[test]

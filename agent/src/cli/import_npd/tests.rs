@@ -190,6 +190,41 @@ fn paths_of_the_container_that_the_node_has_elsewhere_are_named() {
 }
 
 #[test]
+fn flags_that_are_no_configuration_are_said_and_nothing_is_written() {
+    let manifest = DAEMON_SET.replace("$(NODE_NAME)", "Worker_7");
+    let folder = written(&[("npd.yaml", &manifest), ("maps.yaml", CONFIG_MAPS)]);
+    let target = tempfile::tempdir().unwrap();
+    let (paths, out) = (vec![folder.path().to_owned()], target.path().to_owned());
+    let command = ImportNpd { paths, target: Some(out), force: false, without_shipped: false };
+    let CommandError::Message { code, message } = command.run(&mut Out::stdout()).unwrap_err() else { panic!() };
+    assert_eq!(code, 78, "{message}");
+    assert!(message.contains("nodewell.toml.d/npd.toml:") && message.contains("Worker_7"), "{message}");
+    assert_eq!(fs::read_dir(target.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_file_that_is_named_twice_is_read_once() {
+    let folder = written(&[("bad.json", "?")]);
+    let path = folder.path().join("bad.json");
+    let input = Input::read(&[folder.path().to_owned(), path.clone(), path]).unwrap();
+    assert_eq!(input.files.len(), 1);
+}
+
+#[test]
+fn what_is_too_large_is_said_as_such() {
+    let large = format!("# {}\n{DAEMON_SET}", "x".repeat(16 << 20));
+    let deep = format!("a: {}{}\n", "[".repeat(70), "]".repeat(70));
+    let folder = written(&[("large.yaml", &large), ("deep.yaml", &deep)]);
+    for (name, part) in [
+        ("large.yaml", "large.yaml: it is larger than 16 MiB: give "),
+        ("deep.yaml", "deep.yaml: it is larger, or nested deeper, than is read ("),
+    ] {
+        let error = Input::read(&[folder.path().join(name)]).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[test]
 fn what_is_nothing_of_it_is_said() {
     let folder = written(&[("bad.yaml", "a: [1\n"), ("other.yaml", "kind: Service\n"), ("notes.txt", "")]);
     let error = |name: &str| Input::read(&[folder.path().join(name)]).unwrap_err();

@@ -96,15 +96,22 @@ impl Gaps {
 /// Who the API server says asks: `User "eva" cannot list resource …`.
 fn user(message: &str) -> Option<String> {
     let (_, rest) = message.split_once("User \"")?;
-    rest.split_once('"').map(|(user, _)| user.to_owned()).filter(|user| !user.is_empty())
+    // The server writes it as a Go string: with a backslash it is not the name itself.
+    rest.split_once('"').map(|(user, _)| user.to_owned()).filter(|user| !user.is_empty() && !user.contains('\\'))
 }
 
 fn grant(user: Option<String>) -> String {
-    let user = user.unwrap_or_else(|| "YOU".to_owned());
+    let user = user.map_or_else(|| "YOU".to_owned(), |user| shell_word(&user));
     format!(
         "An administrator grants it by: kubectl create clusterrolebinding nodewell-viewers --clusterrole={ROLE} \
          --user={user} (the role is in {MANIFEST})"
     )
+}
+
+/// The name as a shell takes it for one word: an administrator copies the command, and the name is another's.
+fn shell_word(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./_-".contains(c);
+    if name.chars().all(is_plain) { name.to_owned() } else { format!("'{}'", name.replace('\'', r"'\''")) }
 }
 
 #[cfg(test)]
@@ -121,6 +128,22 @@ mod tests {
         }
         let silent = Question::list("nodes").fatal(ApiError::Forbidden("no".to_owned())).to_string();
         assert!(silent.contains("--user=YOU"), "{silent}");
+    }
+
+    #[test]
+    fn the_name_of_a_user_is_one_word_of_the_command() {
+        for (user, word) in [
+            ("system:serviceaccount:ops:eva", "system:serviceaccount:ops:eva"),
+            ("eva@example.org", "eva@example.org"),
+            ("eva; reboot", "'eva; reboot'"),
+            ("$(reboot)", "'$(reboot)'"),
+            ("o'hara", r"'o'\''hara'"),
+            (r#"a\"; reboot"#, "YOU"),
+        ] {
+            let message = FORBIDDEN.replace("eva", user);
+            let error = Question::list("nodes").fatal(ApiError::Forbidden(message)).to_string();
+            assert!(error.contains(&format!(" --user={word} (the role")), "{error}");
+        }
     }
 
     #[test]

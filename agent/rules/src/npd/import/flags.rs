@@ -65,9 +65,9 @@ pub struct CommandLine {
     pub items: Vec<Item>,
 }
 
-/// Reads the arguments that stand in `file`, one a line.
+/// Reads the arguments that stand in `file`, one a line. `of_node` are the variables that hold the Node's name there.
 #[must_use]
-pub fn command_line(file: &Path, args: &[String]) -> CommandLine {
+pub fn command_line(file: &Path, args: &[String], of_node: &[&str]) -> CommandLine {
     let text = args.join("\n");
     let mut report = Report::new(file, &text);
     let mut at = 0;
@@ -83,7 +83,7 @@ pub fn command_line(file: &Path, args: &[String]) -> CommandLine {
     let configs = CONFIGS.iter().flat_map(|flag| flags.all(flag)).flat_map(|value| value.text.split(','));
     let configs = configs.filter(|path| !path.is_empty()).map(str::to_owned).collect();
     let mut keys = Keys::default();
-    keys.node(&flags, &mut report);
+    keys.node(&flags, of_node, &mut report);
     keys.apiserver(&flags, &mut report);
     keys.metrics(&flags, &report);
     keys.without_counterpart(&flags, &report);
@@ -118,12 +118,18 @@ impl Keys {
         self.item(flag, Fate::Same, format!("{key} = {value}"), report);
     }
 
-    fn node(&mut self, flags: &Flags<'_>, report: &mut Report<'_>) {
+    fn node(&mut self, flags: &Flags<'_>, of_node: &[&str], report: &mut Report<'_>) {
         if let Some(name) = flags.text("hostname-override") {
-            if name.text.starts_with("$(") {
-                let text =
-                    format!("--hostname-override={}: the agent takes $NODE_NAME, else the host's name", name.text);
+            let given = format!("--hostname-override={}", name.text);
+            if variable(&name.text).is_some_and(|variable| of_node.contains(&variable)) {
+                let text = format!("{given}: the agent takes $NODE_NAME, else the host's name");
                 self.item(name, Fate::Same, text, report);
+            } else if name.text.contains('$') {
+                let text = format!(
+                    "{given}: it is not the Node's name (spec.nodeName) that is put in there: set node-name on each \
+                     node whose host is not called as its Node is"
+                );
+                self.item(name, Fate::Left, text, report);
             } else {
                 self.set(name, "node-name", &quoted(&name.text), report);
             }
@@ -214,6 +220,13 @@ impl Keys {
     }
 }
 
+/// The variable that all of `text` is: the kubelet puts in `$(NAME)`, a shell `$NAME` and `${NAME}`.
+fn variable(text: &str) -> Option<&str> {
+    let name = text.strip_prefix('$')?;
+    let within = |start: char, end: char| name.strip_prefix(start)?.strip_suffix(end);
+    Some(within('(', ')').or_else(|| within('{', '}')).unwrap_or(name))
+}
+
 /// The kubeconfig of `http(s)://host:port?auth=FILE`.
 fn kubeconfig(uri: &str) -> Option<&str> {
     let (_, query) = uri.split_once('?')?;
@@ -245,7 +258,7 @@ mod tests {
 
     fn of(args: &[&str]) -> CommandLine {
         let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-        command_line(Path::new("npd.yaml#args"), &args)
+        command_line(Path::new("npd.yaml#args"), &args, &["NODE_NAME"])
     }
 
     #[test]
@@ -276,6 +289,21 @@ mod tests {
             let table: toml::Table = found.toml.parse().unwrap();
             assert_eq!(table["node-name"].as_str(), Some(name), "{}", found.toml);
             assert_eq!(table.len(), 1, "{}", found.toml);
+        }
+    }
+
+    #[test]
+    fn a_variable_is_the_nodes_name_if_it_has_that_from_the_node() {
+        for (name, fate) in [
+            ("$(NODE_NAME)", Fate::Same),
+            ("$NODE_NAME", Fate::Same),
+            ("${NODE_NAME}", Fate::Same),
+            ("$(POD_NAME)", Fate::Left),
+            ("$(NODE_NAME)-npd", Fate::Left),
+            ("$", Fate::Left),
+        ] {
+            let found = of(&[format!("--hostname-override={name}").as_str()]);
+            assert_eq!((found.items[0].fate, found.toml.as_str()), (fate, ""), "{name}: {found:?}");
         }
     }
 

@@ -345,3 +345,26 @@ fn modules_that_are_no_file_or_lie_elsewhere_are_not_read() {
         assert_eq!(files, Ok(1), "{name}");
     }
 }
+
+#[test]
+fn two_lists_of_modules_of_one_name_are_an_error_unless_they_are_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let statistics = |name: &str, modules: &str| {
+        let own = folder.path().join(name);
+        fs::create_dir_all(own.join("lists")).unwrap();
+        fs::write(own.join("lists/modules.json"), modules).unwrap();
+        let text = format!(
+            r#"{{"osFeature": {{"metricsConfigs": {{"system/os_feature": {{"displayName": "{name}"}}}},
+            "knownModulesConfigPath": "lists/modules.json"}}}}"#
+        );
+        NpdFile { path: own.join("stats.json"), text }
+    };
+    let (one, other) = (r#"[{"moduleName": "zfs"}]"#, r#"[{"moduleName": "nvidia"}]"#);
+    let alike = import(&[statistics("a", one), statistics("b", one)], Beside::Shipped).unwrap();
+    let names: Vec<&str> = alike.files.iter().filter_map(|file| file.name.to_str()).collect();
+    assert_eq!(names, ["monitors.d/stats.json", "monitors.d/lists/modules.json", "monitors.d/stats-2.json"]);
+    let errors = import(&[statistics("a", one), statistics("b", other)], Beside::Shipped).unwrap_err();
+    assert_eq!(errors.len(), 1);
+    let error = errors[0].to_string();
+    assert!(error.contains("b/stats.json: monitors.d/lists/modules.json comes of another file already"), "{error}");
+}

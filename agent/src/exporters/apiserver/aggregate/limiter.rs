@@ -1,6 +1,6 @@
 //! The rate limits (token buckets) on writes of Events: one bucket for each (reason, subject), one for all, and a
-//! reserve for each reason. Peers, whose reasons are theirs to invent, have no reserve, and together only a part of the
-//! whole.
+//! reserve for each reason of rules and of the catalogue. A client of the socket may invent reasons: those of root's
+//! daemons share one reserve, and those of peers have none, and together only a part of the whole.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -16,7 +16,8 @@ const BUCKET_LIMIT: usize = 4096;
 pub struct EventLimits {
     /// Writes for each (reason, subject).
     pub per_subject: Rate,
-    /// What a reason may send while the global limit is used up by others: a flood of one kind hides no other kind.
+    /// What a reason may send while the global limit is used up by others: a flood of one kind hides no other kind. All
+    /// reasons that neither rules nor the catalogue have are one kind.
     pub per_reason_reserve: Rate,
     /// Writes of what one peer reports.
     pub per_peer: Rate,
@@ -53,7 +54,7 @@ pub(super) struct Limiter {
     global: Bucket,
     peers: Bucket,
     peer: HashMap<String, Bucket>,
-    reasons: HashMap<Name, Bucket>,
+    reserves: HashMap<Option<Name>, Bucket>,
     subjects: HashMap<Subject, Bucket>,
 }
 
@@ -72,6 +73,13 @@ impl Subject {
     }
 }
 
+/// Whose reserve it is: that of its reason, or the one of all that a daemon has invented.
+fn reserve_of(record: &EventRecord) -> Option<Name> {
+    // Our own monitors have plain names, and reasons of rules.
+    let is_known = !record.source.contains('@') || nodewell_faults::reason::named(record.reason.as_str()).is_some();
+    is_known.then(|| record.reason.clone())
+}
+
 impl Limiter {
     pub(super) fn new(limits: EventLimits) -> Self {
         Self {
@@ -79,7 +87,7 @@ impl Limiter {
             global: Bucket::FULL,
             peers: Bucket::FULL,
             peer: HashMap::new(),
-            reasons: HashMap::new(),
+            reserves: HashMap::new(),
             subjects: HashMap::new(),
         }
     }
@@ -95,8 +103,8 @@ impl Limiter {
                 subject.max(global).max(self.peers.ready(peers)).max(one)
             }
             None => {
-                let reserve = self.reasons.get(&record.reason).unwrap_or(&Bucket::FULL).ready(per_reason_reserve);
-                subject.max(reserve.min(global))
+                let reserve = self.reserves.get(&reserve_of(record)).unwrap_or(&Bucket::FULL);
+                subject.max(reserve.ready(per_reason_reserve).min(global))
             }
         }
     }
@@ -115,8 +123,8 @@ impl Limiter {
         if self.global.ready(global) <= now {
             return self.global.take(global, now);
         }
-        make_room(&mut self.reasons, now);
-        self.reasons.entry(record.reason.clone()).or_insert(Bucket::FULL).take(per_reason_reserve, now);
+        make_room(&mut self.reserves, now);
+        self.reserves.entry(reserve_of(record)).or_insert(Bucket::FULL).take(per_reason_reserve, now);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Merging and limits on made-up time.
 
-use nodewell_ledger::{Ledger, OnStale, Sender};
-use nodewell_model::{BootId, Event, Origin, Status};
+mod senders;
+
+use nodewell_model::{BootId, Origin};
 
 use super::*;
 
@@ -341,50 +342,4 @@ fn what_peers_invent_makes_no_series_of_others_forgotten() {
     }
     events.add(record(9000, "Ext4Error", "sda"), now(3000));
     assert!(drain(&mut events, 3000).contains(&(true, 2)), "it is counted on, and no new Event begins");
-}
-
-/// The ledger's own events of what these report.
-fn reported(ledger: &mut Ledger, sender: &Sender, count: usize) -> Vec<EventRecord> {
-    let event = |n: usize| Event {
-        reason: Name::new(&format!("R{n}")).unwrap(),
-        severity: Severity::Warn,
-        timestamp: now(0).wall,
-        message: "m".into(),
-        subject: Some(format!("{}-{n}", sender.principal)),
-    };
-    let status = Status { source: "raid".into(), events: (0..count).map(event).collect(), ..Status::default() };
-    ledger.report(vec![status], sender, now(0)).unwrap();
-    ledger.take_events()
-}
-
-/// The gate judges by rights: units of root's and the agent's own user have a name like any peer's.
-#[test]
-fn who_may_use_the_reserve_is_delayed_by_no_peer_whatever_its_name() {
-    let mut ledger = Ledger::new(Vec::new(), now(0));
-    let mut events = aggregate();
-    for (principal, may_use_reserve) in [("uid:7", false), ("raid.service", true), ("uid:1000", true)] {
-        let sender = Sender { principal: principal.into(), on_stale: OnStale::Keep, may_use_reserve };
-        for event in reported(&mut ledger, &sender, 60) {
-            events.add(event, now(0));
-        }
-    }
-    let mut written: BTreeMap<String, usize> = BTreeMap::new();
-    while let Some(delivery) = ready(&mut events, 0) {
-        events.delivered(&delivery, at(0));
-        *written.entry(delivery.first.source).or_default() += 1;
-    }
-    assert_eq!(written["raid@uid:7"], 25, "its burst");
-    let others = [&written["raid@raid.service"], &written["raid@uid:1000"]];
-    assert!(others.iter().all(|count| **count >= 60), "a reserve for each reason: {written:?}");
-}
-
-/// A row that an earlier version saved is of no peer.
-#[test]
-fn a_saved_event_without_the_field_is_ours() {
-    let mut saved = serde_json::to_value(record(1, "IOError", "sda")).unwrap();
-    assert_eq!(saved.get("from_peer"), None, "nor is it saved where it says nothing");
-    saved["source"] = "raid@uid:7".into();
-    assert!(!serde_json::from_value::<EventRecord>(saved).unwrap().from_peer);
-    let of_peer = serde_json::to_value(EventRecord { from_peer: true, ..record(1, "IOError", "sda") }).unwrap();
-    assert!(serde_json::from_value::<EventRecord>(of_peer).unwrap().from_peer);
 }

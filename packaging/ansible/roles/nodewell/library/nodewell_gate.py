@@ -126,6 +126,7 @@ FORMAT = 1
 # The agent answers within milliseconds; one that is being restarted lets its clients wait.
 ANSWER_SECS = 10
 LOOK_EVERY_SECS = 1
+REMEDY = "remove it to take what is there now for the state before"
 
 
 class Silent(Exception):
@@ -171,17 +172,24 @@ def account(path):
         return {
             "version": version["version"],
             "ready": ready == 200,
-            "waiting": health["waiting"],
+            "waiting": [str(one) for one in health["waiting"]],
             "conditions": {one["type"]: shown(one) for one in status["conditions"]},
-            # Agents of before this field have none.
-            "configuration": status.get("configuration"),
+            "configuration": taken(status.get("configuration")),
         }
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise Silent("the answers on {0} are not those of an agent: {1!r}".format(path, error))
 
 
 def shown(condition):
     return {key: condition[key] for key in ("status", "reason", "message")}
+
+
+def taken(configuration):
+    """The configuration that the agent shows. Agents of before this field have none."""
+    if configuration is not None:
+        # One that says nothing that is understood is no answer.
+        instant(configuration["loaded"])
+    return configuration
 
 
 def service(unit):
@@ -345,10 +353,14 @@ def load(path):
     except FileNotFoundError:
         return None
     except ValueError as error:
-        remedy = "remove it to take what is there now for the state before"
-        raise Unusable("{0} cannot be read: {1}; {2}".format(path, error, remedy))
+        raise Unusable("{0} cannot be read: {1}; {2}".format(path, error, REMEDY))
+    if not isinstance(saved, dict):
+        raise Unusable("{0} is no record of this role; {1}".format(path, REMEDY))
     if saved.get("format") != FORMAT:
         raise Unusable("{0} was written by another version of this role: finish that rollout by that one".format(path))
+    missing = [key for key in ("taken", "package", "agent") if key not in saved]
+    if missing:
+        raise Unusable("{0} has no {1}; {2}".format(path, ", ".join(missing), REMEDY))
     return saved
 
 

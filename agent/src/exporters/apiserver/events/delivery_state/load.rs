@@ -20,12 +20,14 @@ struct SavedRows {
 
 impl DeliveryState {
     /// Loads what an earlier run left, at the start or whenever the disk gives it. `log` is what the shared state has by now:
-    /// a record that the ledger has found again is not counted twice. Returns how many occurrences had no room.
+    /// a record that the ledger has found again is not counted twice. Returns how many occurrences had no room or could
+    /// not be read.
     pub(in crate::exporters::apiserver) fn load(&mut self, rows: Vec<Row>, log: &[EventRecord], now: Now) -> u64 {
         let left = SavedRows::sort(rows);
         self.is_loaded = true;
         let same_node = self.uid.is_none() || left.uid.is_none() || self.uid == left.uid;
         let LoadedRows { lost, unreadable } = self.aggregate.load(left.series, same_node, now);
+        let unread = left.unreadable.iter().filter(|(table, _)| *table == Table::Events).count() as u64;
         self.rows_to_delete.extend(left.unreadable);
         self.rows_to_delete.extend(unreadable.into_iter().map(|key| (Table::Series, key)));
         self.uid = self.uid.take().or(left.uid);
@@ -37,7 +39,7 @@ impl DeliveryState {
         if self.cursor > 0 {
             self.read_up_to = self.cursor;
         }
-        lost + no_room
+        lost + no_room + unread
     }
 
     fn count_uncounted(&mut self, records: Vec<EventRecord>, log: &[EventRecord], now: Now) -> u64 {

@@ -190,10 +190,23 @@ fn rows_that_cannot_be_read_are_deleted_and_stop_nothing() {
     let wrong = [(Table::Series, "00000000000000ff"), (Table::Series, "no name"), (Table::Events, "7")];
     wrong.iter().for_each(|(table, key)| _ = store.insert((*table, (*key).to_owned()), "{}".into()));
     store.insert((Table::Events, "8".into()), serde_json::to_string(&record(9, 9, "sdz")).unwrap());
-    let mut second = restored(&store, 0);
+    let mut second = state();
+    assert_eq!(second.load(saved(&store, &TABLES), &[], now(0)), 2, "both Events are missed in the counter of losses");
     save(&mut store, second.take_rows());
     assert_eq!(store.len(), good + 1, "the two that wait, and how far they were taken in: {store:?}");
     assert_eq!(drain(&mut second, 0), [line("sda", false, 1), line("sdb", false, 1)]);
+}
+
+/// A version before the one that saved it delivers it all the same.
+#[test]
+fn an_event_with_a_severity_of_a_newer_version_is_delivered() {
+    let mut store = Rows::new();
+    let row = ledger_row(&record(1, 1, "sda"));
+    let mut newer: serde_json::Value = serde_json::from_str(row.value.as_deref().unwrap()).unwrap();
+    newer["severity"] = "fatal".into();
+    save(&mut store, vec![Row { value: Some(newer.to_string()), ..row }]);
+    let mut older = restored(&store, 0);
+    assert_eq!(drain(&mut older, 0), [line("sda", false, 1)]);
 }
 
 #[test]
