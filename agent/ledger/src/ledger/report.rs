@@ -141,10 +141,12 @@ impl Ledger {
             }
             ConditionStatus::Unknown => {
                 let extent = self.extent_of(header, subject, named);
-                self.absorb_doubts(header, subject, named);
+                let absorbed = self.absorb_doubts(header, subject, named);
                 let others = self.covered(header, subject, named).into_iter().map(|other| (other, Extent::Itself));
                 let subjects = others.chain([(subject.clone(), extent)]).collect();
                 self.report_unknown(header, condition, subjects);
+                // Of those that are left another one may be shown.
+                self.resolved(header, subject, absorbed);
             }
         }
     }
@@ -196,15 +198,9 @@ impl Ledger {
     }
 
     /// A doubt about a whole type stands for those about its subjects. A subject with claims keeps its own: it shows
-    /// since when they are unconfirmed.
-    fn absorb_doubts(&mut self, header: &ReportHeader<'_>, whole: &SubjectKey, named: &BTreeSet<SubjectKey>) {
-        if whole.subject.is_some() {
-            return;
-        }
-        let Some(reporter) = self.reporter_mut(&header.daemon) else { return };
-        if reporter.absorb(whole, named) {
-            self.dirty.daemon(&header.daemon);
-        }
+    /// since when they are unconfirmed. Returns whether there were any.
+    fn absorb_doubts(&mut self, header: &ReportHeader<'_>, whole: &SubjectKey, named: &BTreeSet<SubjectKey>) -> bool {
+        whole.is_whole() && self.reporter_mut(&header.daemon).is_some_and(|reporter| reporter.absorb(whole, named))
     }
 
     fn report_unknown(

@@ -1,9 +1,9 @@
 //! Which daemons watch, which went silent, and what that does to a condition.
 
-use nodewell_model::Status;
+use nodewell_model::{Condition, Status};
 
 use super::{
-    reports::{broken, raid, take},
+    reports::{broken, condition, raid, take},
     *,
 };
 use crate::{Gap, Rejection};
@@ -160,4 +160,16 @@ fn whether_a_daemon_has_looked_at_all_is_shown_until_it_stops() {
     take(&mut ledger, Status { last: true, linger_secs: Some(60), ..raid(Vec::new()) }, 4);
     take(&mut ledger, raid(Vec::new()), 5);
     assert!(!full(&ledger), "it was started again");
+}
+
+#[test]
+fn a_doubt_that_another_one_stands_for_is_shown_no_more() {
+    let mut ledger = ledger();
+    let unsure =
+        |subject, reason| Condition { reason: Name::fixed(reason), ..condition(subject, ConditionStatus::Unknown, 5) };
+    take(&mut ledger, raid(vec![unsure(Some("md0"), "MdadmHangs"), unsure(None, "RaidUnreadable")]), 6);
+    assert_eq!(disk(&mut ledger).reason.as_str(), "MdadmHangs");
+    take(&mut ledger, raid(vec![unsure(None, "RaidUnreadable")]), 7);
+    let view = disk(&mut ledger);
+    assert_eq!((view.reason.as_str(), view.transition), ("RaidUnreadable", wall(5)));
 }
