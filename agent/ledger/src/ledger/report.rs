@@ -16,8 +16,8 @@ use std::{
 
 use jiff::Timestamp;
 use nodewell_model::{
-    Condition, ConditionStatus, Event, Finding, FindingKind, Origin, ProblemKey, RequiredProof, Status, SubjectKey,
-    text,
+    BootId, Condition, ConditionStatus, Event, Finding, FindingKind, Name, Origin, ProblemKey, RequiredProof, Severity,
+    Status, SubjectKey, text,
 };
 
 use super::{Ledger, ReportRejection, Sender};
@@ -35,6 +35,7 @@ struct ReportHeader<'a> {
     daemon: Arc<str>,
     id: Option<&'a str>,
     sender: &'a Sender,
+    boot_id: Option<BootId>,
     now: Now,
 }
 
@@ -46,6 +47,30 @@ impl ReportHeader<'_> {
 
     fn claimant(&self) -> Claimant {
         Claimant { source: Arc::clone(&self.daemon), test: false }
+    }
+
+    /// What the daemon says of `time`, as a record's finding: what of, and how bad, is for the caller to add.
+    fn finding(&self, reason: &Name, message: &str, time: Timestamp, origin: Origin) -> Finding {
+        let time = time.min(self.now.wall);
+        Finding {
+            source: Arc::clone(&self.daemon),
+            kind: FindingKind::Raise,
+            condition: None,
+            reason: reason.clone(),
+            subject: None,
+            severity: Severity::Warn,
+            message: text::message(message.as_bytes()),
+            time,
+            last_time: time,
+            count: 1,
+            origin,
+            boot_id: self.boot_id,
+            ends_after_quiet: None,
+            ends_at_boot: false,
+            action: None,
+            required_proof: RequiredProof::None,
+            test: false,
+        }
     }
 }
 
@@ -77,7 +102,7 @@ impl Ledger {
         if id.as_ref().is_some_and(|id| self.knows(&daemon, id)) {
             return;
         }
-        let header = ReportHeader { daemon, id: id.as_deref(), sender, now };
+        let header = ReportHeader { daemon, id: id.as_deref(), sender, boot_id: self.run.boot_id, now };
         let marks = self.dirty.marks;
         let unsettled = self.hear(&header, &status, sender);
         let named = named(&status);
@@ -101,27 +126,13 @@ impl Ledger {
     }
 
     fn report_event(&mut self, header: &ReportHeader<'_>, n: usize, event: &Event) {
-        let time = event.timestamp.min(header.now.wall);
+        let origin = self.origin_of(header, "event", n);
         let finding = Finding {
-            source: Arc::clone(&header.daemon),
-            kind: FindingKind::Raise,
-            condition: None,
-            reason: event.reason.clone(),
             subject: event.subject.clone(),
             severity: event.severity,
-            message: text::message(event.message.as_bytes()),
-            time,
-            last_time: time,
-            count: 1,
-            origin: self.origin_of(header, "event", n),
-            boot_id: self.run.boot_id,
-            ends_after_quiet: None,
-            ends_at_boot: false,
-            action: None,
-            required_proof: RequiredProof::None,
-            test: false,
+            ..header.finding(&event.reason, &event.message, event.timestamp, origin)
         };
-        self.happened(&finding, header.namer());
+        self.raise(finding, None, header.namer(), header.now);
     }
 
     /// All that the report contains of `subject`: one status, or several faults.
@@ -242,7 +253,7 @@ impl Ledger {
         }
     }
 
-    fn refresh_one(&mut self, condition: &nodewell_model::Name, time: Timestamp) {
+    fn refresh_one(&mut self, condition: &Name, time: Timestamp) {
         if let Some(state) = self.states.get_mut(condition) {
             state.refresh(&self.daemons, Cause::Daemon(time));
         }
