@@ -17,7 +17,7 @@ use std::{
 use jiff::Timestamp;
 use nodewell_model::{
     BootId, Condition, ConditionStatus, Event, Finding, FindingKind, Name, Origin, ProblemKey, RequiredProof, Severity,
-    Status, SubjectKey, text,
+    Status, SubjectKey, text, view::DaemonState,
 };
 
 use super::{Ledger, ReportRejection, Sender};
@@ -126,6 +126,9 @@ impl Ledger {
     }
 
     fn report_event(&mut self, header: &ReportHeader<'_>, n: usize, event: &Event) {
+        if self.is_seen_by_monitor(event) {
+            return;
+        }
         let origin = self.origin_of(header, "event", n);
         let finding = Finding {
             subject: event.subject.clone(),
@@ -133,6 +136,12 @@ impl Ledger {
             ..header.finding(&event.reason, &event.message, event.timestamp, origin)
         };
         self.raise(finding, None, header.namer(), header.now);
+    }
+
+    /// Whether it comes by a monitor of ours, too, which runs.
+    fn is_seen_by_monitor(&self, event: &Event) -> bool {
+        let daemon = event.seen_by.as_deref().and_then(|name| self.daemons.get(name));
+        daemon.is_some_and(|daemon| daemon.reporter.is_none() && daemon.state == DaemonState::Running)
     }
 
     /// All that the report contains of `subject`: one status, or several faults.

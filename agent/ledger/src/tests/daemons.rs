@@ -1,6 +1,6 @@
 //! Which daemons watch, which went silent, and what that does to a condition.
 
-use nodewell_model::{Condition, Status};
+use nodewell_model::{Condition, Event, Status};
 
 use super::{
     reports::{broken, condition, raid, take},
@@ -172,4 +172,26 @@ fn a_doubt_that_another_one_stands_for_is_shown_no_more() {
     take(&mut ledger, raid(vec![unsure(None, "RaidUnreadable")]), 7);
     let view = disk(&mut ledger);
     assert_eq!((view.reason.as_str(), view.transition), ("RaidUnreadable", wall(5)));
+}
+
+#[test]
+fn an_event_that_a_running_monitor_sees_too_is_that_monitors() {
+    let seen_by = |name: &str| Event {
+        severity: Severity::Warn,
+        timestamp: wall(1),
+        reason: Name::fixed("GpuXid31MemoryPageFault"),
+        message: "m".to_owned(),
+        subject: None,
+        seen_by: Some(name.to_owned()),
+    };
+    let states =
+        [(DaemonState::Starting, 1), (DaemonState::Running, 0), (DaemonState::Blind, 1), (DaemonState::Dead, 1)];
+    for (state, taken) in states {
+        let mut ledger = ledger();
+        ledger.daemon(report("kernel-monitor", state), at(0)).unwrap();
+        take(&mut ledger, Status { events: vec![seen_by("kernel-monitor")], ..raid(Vec::new()) }, 1);
+        assert_eq!((ledger.take_events().len(), ledger.counters().raised.len()), (taken, taken), "{state:?}");
+        take(&mut ledger, Status { events: vec![seen_by("no-monitor"), seen_by("raid@root")], ..raid(Vec::new()) }, 2);
+        assert_eq!(ledger.take_events().len(), 2, "neither is a monitor");
+    }
 }

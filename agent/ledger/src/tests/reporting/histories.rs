@@ -120,5 +120,6 @@ fn event() -> Event {
         reason: Name::fixed("Seen"),
         message: "m".to_owned(),
         subject: None,
+        seen_by: None,
     }
 }
