@@ -252,7 +252,7 @@ impl Agent {
         let injector = Arc::new(RuleInjector::new(self.rules.subscribe(), expectations, kmsg));
         let limits = self.config.socket.limits.clone();
         let access = Access { grants: self.grants.subscribe(), rate: limits.rate };
-        let features = ["events-follow", "clear", "inject", "report", "reasons", "inventory", "mute", "ack"];
+        let features = ["events-follow", "clear", "inject", "report", "reasons", "inventory", "mute", "ack", "seen-by"];
         let api = socket::Api::new(self.shared_state.clone(), injector, access, &features)
             .with_inventory(InventoryFiles::of(&self.config.socket.path));
         let counters = Arc::clone(&self.socket_counters);

@@ -151,6 +151,12 @@ fn rejections_are_as_described() {
 fn what_is_described_is_taken() {
     let (agent, api) = (agent(), OpenApi::of_docs());
     let full = raid("True", "md0");
+    let event = |field: &str, value: Value| {
+        let mut event =
+            json!({"severity": "info", "timestamp": "2026-11-21T02:00:00Z", "reason": "RaidSeen", "message": "m"});
+        event[field] = value;
+        json!({"source": "raid", "events": [event]})
+    };
     let with = |field: &str, value: Value| {
         let mut condition = full.clone();
         condition[field] = value;
@@ -167,6 +173,10 @@ fn what_is_described_is_taken() {
         with("subject", json!("x".repeat(257))),
         with("colour", json!("red")),
         with("reason", json!("")),
+        event("subject", json!("md0")),
+        event("seen_by", json!("kernel-monitor")),
+        event("seen_by", json!(3)),
+        event("seen", json!("kernel-monitor")),
         json!({"source": "raid", "ttl": 0}),
         json!({"source": "raid", "ttl": 86_400, "id": "x", "full": true, "last": false}),
         json!({"source": "raid", "id": ""}),

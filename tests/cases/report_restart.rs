@@ -42,6 +42,7 @@ fn event(n: usize) -> Event {
         reason: Name::fixed("RaidSeen"),
         message: n.to_string(),
         subject: None,
+        seen_by: None,
     }
 }
 

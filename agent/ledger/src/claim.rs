@@ -87,9 +87,22 @@ impl Lasting {
     }
 }
 
+/// What a claim that is written down changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// So many occurrences more.
+    pub(crate) counted: u64,
+    /// Worth a write: more than the time at which it was last seen, and figures.
+    pub(crate) is_news: bool,
+    /// Before and after.
+    pub(crate) deadlines: (Option<Duration>, Option<Duration>),
+}
+
 impl Claim {
-    pub(crate) fn new(finding: Finding, lasting: Lasting, now: Now) -> Self {
+    /// By a record, or by a report that names a `transition`.
+    pub(crate) fn new(finding: Finding, transition: Option<Timestamp>, now: Now) -> Self {
         let since = finding.time.min(now.wall);
+        let deadline = Lasting::of(&finding, now).deadline();
         Self {
             since,
             last_seen: finding.last_time.min(now.wall).max(since),
@@ -100,9 +113,19 @@ impl Claim {
             ends_at_boot: finding.ends_at_boot,
             action: finding.action,
             ends_after_quiet: finding.ends_after_quiet,
-            transition: None,
-            deadline: lasting.deadline(),
+            transition,
+            deadline,
         }
+    }
+
+    /// Its source claims it once more: a record adds, a report replaces unless it is the same; `None` if it is.
+    pub(crate) fn merge(&mut self, later: Self, now: Now) -> Option<Change> {
+        if later.transition.is_some() {
+            return self.restate(later, now);
+        }
+        let (counted, before) = (later.count, self.deadline);
+        self.repeat(later);
+        Some(Change { counted, is_news: true, deadlines: (before, self.deadline) })
     }
 
     /// Merges a repetition. It counts in any case; its message and its quiet time hold if nothing newer was seen.
@@ -119,45 +142,25 @@ impl Claim {
         let action = later.action.or(self.action);
         *self = Self { count, since, severity, action, ..later };
     }
-}
 
-impl Claim {
     /// The daemon reports it once more. Its message replaces the former one, whatever that was. Only a new transition
     /// is another occurrence; other figures in the same message (a temperature, a count) are no news.
-    pub(crate) fn restate(&mut self, restated: Restated, now: Now) -> Restatement {
-        let again = self.transition != Some(restated.transition);
-        let alike = (self.severity, self.action) == (restated.severity, restated.action);
-        let same = alike && self.message == restated.message;
-        let old = now.age_of(self.last_seen) >= SEEN_EVERY;
-        if same && !again && !old {
-            return Restatement::Nothing;
+    fn restate(&mut self, later: Self, now: Now) -> Option<Change> {
+        let again = self.transition != later.transition;
+        let alike = (self.severity, self.action) == (later.severity, later.action);
+        let same = alike && self.message == later.message;
+        if same && !again && now.age_of(self.last_seen) < SEEN_EVERY {
+            return None;
         }
-        let news = again || !alike || !text::differ_in_figures_only(&self.message, &restated.message);
-        self.count = self.count.saturating_add(u64::from(again));
-        self.since = self.since.min(restated.transition.min(now.wall));
-        self.transition = Some(restated.transition);
-        self.last_seen = self.last_seen.max(now.wall);
-        (self.severity, self.action, self.message) = (restated.severity, restated.action, restated.message);
-        if news { Restatement::News } else { Restatement::Confirmed }
+        let is_news = again || !alike || !text::differ_in_figures_only(&self.message, &later.message);
+        let counted = u64::from(again);
+        self.count = self.count.saturating_add(counted);
+        self.since = self.since.min(later.since);
+        self.transition = later.transition;
+        self.last_seen = self.last_seen.max(later.last_seen);
+        (self.severity, self.action, self.message) = (later.severity, later.action, later.message);
+        Some(Change { counted, is_news, deadlines: (self.deadline, self.deadline) })
     }
-}
-
-/// What came of reporting it once more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Restatement {
-    Nothing,
-    /// Only the time at which it was last seen, and figures: shown, and not worth a write.
-    Confirmed,
-    News,
-}
-
-/// What a report contains of a problem that its daemon claims already.
-#[derive(Debug)]
-pub(crate) struct Restated {
-    pub(crate) transition: Timestamp,
-    pub(crate) severity: Severity,
-    pub(crate) action: Option<Action>,
-    pub(crate) message: String,
 }
 
 impl Problem {

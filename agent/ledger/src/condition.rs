@@ -1,15 +1,15 @@
 //! The state of one condition: its problems, its status, and the view last shown of it.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use nodewell_model::{Ack, ConditionSpec, ConditionStatus, Name, ProblemKey, view::ConditionView};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Limits, Rejection,
+    Limits, Now, Rejection,
     acks::{HeldAck, Outgrown},
-    claim::{Claim, Claimant, Problem},
+    claim::{Change, Claim, Claimant, Problem},
     daemon::Daemon,
     mutes::ConditionMutes,
 };
@@ -196,22 +196,15 @@ impl ConditionState {
         problem.is_none_or(|problem| claimant.test && !problem.claims.contains_key(claimant))
     }
 
-    /// Writes a claim down, or takes it as a repetition. Returns the deadlines before and after.
-    pub(crate) fn claim(
-        &mut self,
-        key: &ProblemKey,
-        claimant: &Claimant,
-        claim: Claim,
-    ) -> (Option<Duration>, Option<Duration>) {
+    /// Writes a claim down, or merges it with the one that `claimant` has. `None`: it changes nothing.
+    pub(crate) fn claim(&mut self, key: &ProblemKey, claimant: &Claimant, claim: Claim, now: Now) -> Option<Change> {
         let claims = &mut self.open(key).claims;
-        let Some(held) = claims.get_mut(claimant) else {
-            let deadline = claim.deadline;
-            claims.insert(claimant.clone(), claim);
-            return (None, deadline);
-        };
-        let before = held.deadline;
-        held.repeat(claim);
-        (before, held.deadline)
+        if let Some(held) = claims.get_mut(claimant) {
+            return held.merge(claim, now);
+        }
+        let change = Change { counted: claim.count, is_news: true, deadlines: (None, claim.deadline) };
+        claims.insert(claimant.clone(), claim);
+        Some(change)
     }
 
     /// The problem of `key`, which begins if it was not there.

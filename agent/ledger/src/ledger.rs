@@ -208,63 +208,69 @@ impl Ledger {
         if let Some(condition) = finding.condition.as_ref().filter(|name| !self.states.contains_key(*name)) {
             return Err(Rejection::UnknownCondition(condition.clone()));
         }
-        match (finding.kind, finding.key()) {
-            (FindingKind::Clear, _) => Ok(self.take_back(&finding, now)),
-            (FindingKind::Raise, None) => Ok(self.happened(&finding, Namer::Ours)),
-            (FindingKind::Raise, Some(key)) => self.raise(finding, key, now),
-        }
+        let finding = match (finding.kind, finding.key()) {
+            (FindingKind::Clear, _) => return Ok(self.take_back(&finding, now)),
+            (FindingKind::Raise, None) => finding,
+            (FindingKind::Raise, Some(_)) if Lasting::of(&finding, now) == Lasting::Over => return Ok(Applied::Over),
+            (FindingKind::Raise, Some(_)) if finding.ends_at_boot && self.run.is_other_boot(finding.boot_id) => {
+                return Ok(Applied::OtherBoot);
+            }
+            (FindingKind::Raise, Some(key)) => self.admit_finding(finding, key)?,
+        };
+        Ok(self.raise(finding, None, Namer::Ours, now))
     }
 
-    fn happened(&mut self, finding: &Finding, namer: Namer<'_>) -> Applied {
-        self.count_reason(&finding.reason, finding.count, namer);
-        self.emit(EventRecord { from_peer: namer.is_peer(), ..event_of(finding) });
-        Applied::Event
-    }
-
-    fn raise(&mut self, finding: Finding, key: ProblemKey, now: Now) -> Result<Applied, Rejection> {
-        let lasting = Lasting::of(&finding, now);
-        if lasting == Lasting::Over {
-            return Ok(Applied::Over);
-        }
-        if finding.ends_at_boot && self.run.is_other_boot(finding.boot_id) {
-            return Ok(Applied::OtherBoot);
-        }
+    /// Finds room for what a rule claims: past the limits it goes into the problem without a subject.
+    fn admit_finding(&mut self, mut finding: Finding, key: ProblemKey) -> Result<Finding, Rejection> {
         let full = self.problems() >= self.limits.problems;
         let Some(state) = self.states.get_mut(&key.condition) else {
             return Err(Rejection::UnknownCondition(key.condition));
         };
         let key = state.bounded_key(key, full, &self.limits);
         state.admit(&key, &Claimant::of(&finding), &self.limits)?;
-        self.count_reason(&finding.reason, finding.count, Namer::Ours);
-        let start = self.claim(finding, lasting, key, now);
-        Ok(start.map_or(Applied::Repeated, |event| {
+        fold(&mut finding, &key);
+        Ok(finding)
+    }
+
+    /// What happened or is claimed, by a rule or in a report, once there is room for it: one more event, or a claim.
+    /// Each record is one more occurrence, and has no `transition`; a report is one if it has another transition than
+    /// before.
+    fn raise(&mut self, finding: Finding, transition: Option<Timestamp>, namer: Namer<'_>, now: Now) -> Applied {
+        let event = |finding: &Finding| EventRecord { from_peer: namer.is_peer(), ..event_of(finding) };
+        let Some(key) = finding.key() else {
+            self.count_reason(&finding.reason, finding.count, namer);
+            self.emit(event(&finding));
+            return Applied::Event;
+        };
+        let (reason, claimant) = (finding.reason.clone(), Claimant::of(&finding));
+        let starts = self.states.get(&key.condition).is_some_and(|state| state.starts(&key, &claimant));
+        let start = starts.then(|| event(&finding));
+        let counted = self.claim(key, claimant, Claim::new(finding, transition, now), now);
+        if counted > 0 {
+            self.count_reason(&reason, counted, namer);
+        }
+        start.map_or(Applied::Repeated, |event| {
             self.emit(event);
             Applied::Started
-        }))
+        })
     }
 
-    /// Writes an admitted claim down; returns the event if a problem starts with it.
-    fn claim(&mut self, mut finding: Finding, lasting: Lasting, key: ProblemKey, now: Now) -> Option<EventRecord> {
-        let state = self.states.get_mut(&key.condition)?;
-        fold(&mut finding, &key);
-        let claimant = Claimant::of(&finding);
-        let start = state.starts(&key, &claimant).then(|| event_of(&finding));
-        let claim = Claim::new(finding, lasting, now);
+    /// Writes an admitted claim down; returns how many occurrences more that is.
+    fn claim(&mut self, key: ProblemKey, claimant: Claimant, claim: Claim, now: Now) -> u64 {
         let since = claim.since;
-        let (before, after) = state.claim(&key, &claimant, claim);
+        let state = self.states.get_mut(&key.condition);
+        let Some(change) = state.and_then(|state| state.claim(&key, &claimant, claim, now)) else { return 0 };
         self.review_ack(&key, now);
-        self.refresh_by_record(&key.condition, since);
-        self.dirty.claim(&key, &claimant);
+        if let Some(state) = self.states.get_mut(&key.condition) {
+            state.refresh(&self.daemons, Cause::Record(since));
+        }
+        if change.is_news {
+            self.dirty.claim(&key, &claimant);
+        }
+        let (before, after) = change.deadlines;
         self.timers.reset(Due::Claim(key, claimant), before, after);
         self.changed();
-        start
-    }
-
-    /// Derives the status of `condition` after a record of `time`.
-    pub(crate) fn refresh_by_record(&mut self, condition: &Name, time: Timestamp) {
-        if let Some(state) = self.states.get_mut(condition) {
-            state.refresh(&self.daemons, Cause::Record(time));
-        }
+        change.counted
     }
 
     fn problems(&self) -> usize {

@@ -5,6 +5,7 @@ mod conditions;
 mod daemons;
 mod ends;
 mod floods;
+mod mixed;
 mod mutes;
 mod newer;
 mod oracle;

@@ -242,6 +242,7 @@ fn denied(device: &str) -> Event {
         reason: Name::fixed(WRITE_PROBE_DENIED),
         message,
         subject: Some(device.to_owned()),
+        seen_by: None,
     }
 }
 

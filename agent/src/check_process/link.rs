@@ -8,7 +8,6 @@ use nodewell_client::{Client, ClientError, Discarded, Lines, Reporter, ReporterS
 use nodewell_model::{
     Condition, Event, Hardware, Name, SubjectKey,
     api::{ClearRequest, ClearedView, ConditionProblem},
-    view::{DaemonState, DaemonView},
 };
 use nodewell_time::Backoff;
 use serde::Deserialize;
@@ -27,8 +26,6 @@ const REJECTIONS_LIMIT: usize = 16;
 const LINGER: Duration = Duration::from_secs(60);
 /// How long a stop waits for the last report to arrive.
 const LAST_REPORT: Duration = Duration::from_secs(1);
-/// The monitor of the shipped rules for the kernel log.
-const KERNEL_MONITOR: &str = "kernel-monitor";
 
 /// The connection of one reporter to the agent, for as long as this process lives; the agent may come and go.
 pub(super) struct Link {
@@ -174,12 +171,6 @@ impl Link {
     /// Whether a stop withdraws nothing.
     pub(super) fn is_retained_on_stop(&self) -> bool {
         self.retains.get()
-    }
-
-    /// Whether the agent reads the kernel log; false if it does not answer.
-    pub(super) async fn reads_kernel_log(&self) -> bool {
-        let daemons = self.client.get::<Vec<DaemonView>>("/v1/daemons").await.unwrap_or_default();
-        daemons.iter().any(|daemon| daemon.name == KERNEL_MONITOR && daemon.state == DaemonState::Running)
     }
 
     /// A clean stop: withdraws all reports; what was healthy stays for [`LINGER`]. If one of them is not well, they

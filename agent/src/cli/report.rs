@@ -133,7 +133,7 @@ impl Report {
     fn happened(&self, timestamp: Timestamp) -> Option<Event> {
         let (subject, message) = (self.subject.clone(), self.message.clone());
         let severity = self.severity.unwrap_or(Severity::Info);
-        self.event.clone().map(|reason| Event { severity, timestamp, reason, message, subject })
+        self.event.clone().map(|reason| Event { severity, timestamp, reason, message, subject, seen_by: None })
     }
 
     fn is(&self, transition: Timestamp) -> Result<Option<Condition>, CommandError> {

@@ -49,7 +49,8 @@ impl EventRecorder {
         let severity = reason::named(name).map_or(Severity::Warn, |known| known.severity);
         tracing::warn!(unit, reason = name, "{message}");
         let (timestamp, reason) = (clock::now().wall, Name::fixed(name));
-        self.reporter.event(Event { severity, timestamp, reason, message, subject: Some(unit.to_owned()) });
+        let subject = Some(unit.to_owned());
+        self.reporter.event(Event { severity, timestamp, reason, message, subject, seen_by: None });
     }
 
     /// Whether nothing more will be tried for `unit`, and for what; `None`: it is well, or still has its tries.

@@ -37,5 +37,6 @@ fn event(severity: Severity, n: u32) -> Event {
         reason: Name::fixed("RaidSeen"),
         message: n.to_string(),
         subject: None,
+        seen_by: None,
     }
 }

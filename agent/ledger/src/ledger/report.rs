@@ -16,8 +16,8 @@ use std::{
 
 use jiff::Timestamp;
 use nodewell_model::{
-    Condition, ConditionStatus, Event, Finding, FindingKind, Origin, ProblemKey, RequiredProof, Status, SubjectKey,
-    text,
+    BootId, Condition, ConditionStatus, Event, Finding, FindingKind, Name, Origin, ProblemKey, RequiredProof, Severity,
+    Status, SubjectKey, text, view::DaemonState,
 };
 
 use super::{Ledger, ReportRejection, Sender};
@@ -35,6 +35,7 @@ struct ReportHeader<'a> {
     daemon: Arc<str>,
     id: Option<&'a str>,
     sender: &'a Sender,
+    boot_id: Option<BootId>,
     now: Now,
 }
 
@@ -46,6 +47,30 @@ impl ReportHeader<'_> {
 
     fn claimant(&self) -> Claimant {
         Claimant { source: Arc::clone(&self.daemon), test: false }
+    }
+
+    /// What the daemon says of `time`, as a record's finding: what of, and how bad, is for the caller to add.
+    fn finding(&self, reason: &Name, message: &str, time: Timestamp, origin: Origin) -> Finding {
+        let time = time.min(self.now.wall);
+        Finding {
+            source: Arc::clone(&self.daemon),
+            kind: FindingKind::Raise,
+            condition: None,
+            reason: reason.clone(),
+            subject: None,
+            severity: Severity::Warn,
+            message: text::message(message.as_bytes()),
+            time,
+            last_time: time,
+            count: 1,
+            origin,
+            boot_id: self.boot_id,
+            ends_after_quiet: None,
+            ends_at_boot: false,
+            action: None,
+            required_proof: RequiredProof::None,
+            test: false,
+        }
     }
 }
 
@@ -77,7 +102,7 @@ impl Ledger {
         if id.as_ref().is_some_and(|id| self.knows(&daemon, id)) {
             return;
         }
-        let header = ReportHeader { daemon, id: id.as_deref(), sender, now };
+        let header = ReportHeader { daemon, id: id.as_deref(), sender, boot_id: self.run.boot_id, now };
         let marks = self.dirty.marks;
         let unsettled = self.hear(&header, &status, sender);
         let named = named(&status);
@@ -101,27 +126,22 @@ impl Ledger {
     }
 
     fn report_event(&mut self, header: &ReportHeader<'_>, n: usize, event: &Event) {
-        let time = event.timestamp.min(header.now.wall);
+        if self.is_seen_by_monitor(event) {
+            return;
+        }
+        let origin = self.origin_of(header, "event", n);
         let finding = Finding {
-            source: Arc::clone(&header.daemon),
-            kind: FindingKind::Raise,
-            condition: None,
-            reason: event.reason.clone(),
             subject: event.subject.clone(),
             severity: event.severity,
-            message: text::message(event.message.as_bytes()),
-            time,
-            last_time: time,
-            count: 1,
-            origin: self.origin_of(header, "event", n),
-            boot_id: self.run.boot_id,
-            ends_after_quiet: None,
-            ends_at_boot: false,
-            action: None,
-            required_proof: RequiredProof::None,
-            test: false,
+            ..header.finding(&event.reason, &event.message, event.timestamp, origin)
         };
-        self.happened(&finding, header.namer());
+        self.raise(finding, None, header.namer(), header.now);
+    }
+
+    /// Whether it comes by a monitor of ours, too, which runs.
+    fn is_seen_by_monitor(&self, event: &Event) -> bool {
+        let daemon = event.seen_by.as_deref().and_then(|name| self.daemons.get(name));
+        daemon.is_some_and(|daemon| daemon.reporter.is_none() && daemon.state == DaemonState::Running)
     }
 
     /// All that the report contains of `subject`: one status, or several faults.
@@ -141,10 +161,12 @@ impl Ledger {
             }
             ConditionStatus::Unknown => {
                 let extent = self.extent_of(header, subject, named);
-                self.absorb_doubts(header, subject, named);
+                let absorbed = self.absorb_doubts(header, subject, named);
                 let others = self.covered(header, subject, named).into_iter().map(|other| (other, Extent::Itself));
                 let subjects = others.chain([(subject.clone(), extent)]).collect();
                 self.report_unknown(header, condition, subjects);
+                // Of those that are left another one may be shown.
+                self.resolved(header, subject, absorbed);
             }
         }
     }
@@ -196,15 +218,9 @@ impl Ledger {
     }
 
     /// A doubt about a whole type stands for those about its subjects. A subject with claims keeps its own: it shows
-    /// since when they are unconfirmed.
-    fn absorb_doubts(&mut self, header: &ReportHeader<'_>, whole: &SubjectKey, named: &BTreeSet<SubjectKey>) {
-        if whole.subject.is_some() {
-            return;
-        }
-        let Some(reporter) = self.reporter_mut(&header.daemon) else { return };
-        if reporter.absorb(whole, named) {
-            self.dirty.daemon(&header.daemon);
-        }
+    /// since when they are unconfirmed. Returns whether there were any.
+    fn absorb_doubts(&mut self, header: &ReportHeader<'_>, whole: &SubjectKey, named: &BTreeSet<SubjectKey>) -> bool {
+        whole.is_whole() && self.reporter_mut(&header.daemon).is_some_and(|reporter| reporter.absorb(whole, named))
     }
 
     fn report_unknown(
@@ -246,7 +262,7 @@ impl Ledger {
         }
     }
 
-    fn refresh_one(&mut self, condition: &nodewell_model::Name, time: Timestamp) {
+    fn refresh_one(&mut self, condition: &Name, time: Timestamp) {
         if let Some(state) = self.states.get_mut(condition) {
             state.refresh(&self.daemons, Cause::Daemon(time));
         }

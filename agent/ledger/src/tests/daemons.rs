@@ -1,9 +1,9 @@
 //! Which daemons watch, which went silent, and what that does to a condition.
 
-use nodewell_model::Status;
+use nodewell_model::{Condition, Event, Status};
 
 use super::{
-    reports::{broken, raid, take},
+    reports::{broken, condition, raid, take},
     *,
 };
 use crate::{Gap, Rejection};
@@ -160,4 +160,38 @@ fn whether_a_daemon_has_looked_at_all_is_shown_until_it_stops() {
     take(&mut ledger, Status { last: true, linger_secs: Some(60), ..raid(Vec::new()) }, 4);
     take(&mut ledger, raid(Vec::new()), 5);
     assert!(!full(&ledger), "it was started again");
+}
+
+#[test]
+fn a_doubt_that_another_one_stands_for_is_shown_no_more() {
+    let mut ledger = ledger();
+    let unsure =
+        |subject, reason| Condition { reason: Name::fixed(reason), ..condition(subject, ConditionStatus::Unknown, 5) };
+    take(&mut ledger, raid(vec![unsure(Some("md0"), "MdadmHangs"), unsure(None, "RaidUnreadable")]), 6);
+    assert_eq!(disk(&mut ledger).reason.as_str(), "MdadmHangs");
+    take(&mut ledger, raid(vec![unsure(None, "RaidUnreadable")]), 7);
+    let view = disk(&mut ledger);
+    assert_eq!((view.reason.as_str(), view.transition), ("RaidUnreadable", wall(5)));
+}
+
+#[test]
+fn an_event_that_a_running_monitor_sees_too_is_that_monitors() {
+    let seen_by = |name: &str| Event {
+        severity: Severity::Warn,
+        timestamp: wall(1),
+        reason: Name::fixed("GpuXid31MemoryPageFault"),
+        message: "m".to_owned(),
+        subject: None,
+        seen_by: Some(name.to_owned()),
+    };
+    let states =
+        [(DaemonState::Starting, 1), (DaemonState::Running, 0), (DaemonState::Blind, 1), (DaemonState::Dead, 1)];
+    for (state, taken) in states {
+        let mut ledger = ledger();
+        ledger.daemon(report("kernel-monitor", state), at(0)).unwrap();
+        take(&mut ledger, Status { events: vec![seen_by("kernel-monitor")], ..raid(Vec::new()) }, 1);
+        assert_eq!((ledger.take_events().len(), ledger.counters().raised.len()), (taken, taken), "{state:?}");
+        take(&mut ledger, Status { events: vec![seen_by("no-monitor"), seen_by("raid@root")], ..raid(Vec::new()) }, 2);
+        assert_eq!(ledger.take_events().len(), 2, "neither is a monitor");
+    }
 }

@@ -1,6 +1,6 @@
 //! What holds for every history of reports: a model that looks at everything, and what no client may do.
 
-mod histories;
+pub(super) mod histories;
 mod model;
 
 use std::collections::{BTreeMap, BTreeSet};

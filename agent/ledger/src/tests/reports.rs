@@ -332,6 +332,7 @@ fn a_heartbeat_and_a_repeated_id_are_no_change() {
             reason: Name::fixed("RaidSeen"),
             message: "m".to_owned(),
             subject: None,
+            seen_by: None,
         }],
         ..raid(vec![broken("md0", 5)])
     };

@@ -46,6 +46,18 @@ fn healthy_raid(secs: i64) -> Status {
     raid(vec![condition(None, ConditionStatus::False, secs)])
 }
 
+#[test]
+fn a_claim_whose_daemon_was_not_saved_is_known_again() {
+    let fault = |status| raid(vec![condition(Some("md0"), status, 5)]);
+    let mut ledger = ledger();
+    ledger.report(vec![fault(ConditionStatus::True)], &root(OnStale::Keep), at(6)).unwrap();
+    let mut after = Disk::of(&ledger).part(&[Table::Claims]).restart(BOOT, at(9));
+    after.report(vec![fault(ConditionStatus::True)], &root(OnStale::Keep), at(10)).unwrap();
+    assert_eq!(disk(&mut after).problems[0].count, 1);
+    after.report(vec![fault(ConditionStatus::False)], &root(OnStale::Keep), at(11)).unwrap();
+    assert_eq!(status(&mut after), ConditionStatus::False);
+}
+
 /// The agent and its check processes stop and start together.
 #[test]
 fn a_condition_of_a_service_that_stops_with_the_agent_outlives_both() {

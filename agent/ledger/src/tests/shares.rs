@@ -181,6 +181,7 @@ fn reasons_of_peers_leave_room_for_counters_of_rules() {
                 timestamp: wall(1),
                 message: "m".into(),
                 subject: None,
+                seen_by: None,
             };
             let status = Status { source: "d".into(), events: vec![event], ..Status::default() };
             ledger.report(vec![status], &sender(principal, OnStale::Keep), at(6)).unwrap();
@@ -217,6 +218,7 @@ fn events_are_of_a_peer_by_its_rights_and_not_by_its_name() {
             timestamp: wall(1),
             message: "m".into(),
             subject: None,
+            seen_by: None,
         };
         report(Status { events: vec![event], ..raid(vec![broken("md0", 5), broken("md1", 5), broken("md2", 5)]) }, 6);
         report(raid(vec![Condition { status: ConditionStatus::False, ..broken("md0", 7) }]), 7);

@@ -8,7 +8,7 @@ use crate::ClearRequest;
 
 pub(super) const SOURCES: [&str; 3] = ["kernel-monitor", "nvml", "smartd"];
 pub(super) const CONDITIONS: [&str; 2] = ["DiskUnhealthy", "KernelDeadlock"];
-const REASONS: [&str; 2] = ["IOError", "TaskHung"];
+pub(super) const REASONS: [&str; 2] = ["IOError", "TaskHung"];
 const SEVERITIES: [Severity; 3] = [Severity::Info, Severity::Error, Severity::Critical];
 const STATES: [DaemonState; 4] = [DaemonState::Starting, DaemonState::Running, DaemonState::Blind, DaemonState::Dead];
 
@@ -53,7 +53,7 @@ pub(super) fn histories() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step(), 1..50)
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(super) fn step() -> impl Strategy<Value = Step> {
     let subject = prop::option::of(0_u8..3);
     let by_hand = (0_usize..2, prop::option::of(0_usize..2), subject);
     let daemon = (0_usize..3, 0_usize..4, prop::option::of(1_u64..60), 0_u8..4);
@@ -110,14 +110,12 @@ impl FindingStep {
     }
 }
 
-/// Gives each step its time.
-pub(super) fn timed(steps: &[Step]) -> Vec<(Deed, Now)> {
-    let mut now = at(0);
-    let mut deeds = Vec::new();
-    for step in steps {
-        let deed = match step {
-            Step::Finding(finding_step) => Deed::Finding(finding_step.at(now)),
-            Step::ByHand { condition, reason, subject } => {
+impl Step {
+    /// What is done at `now`, which a step may move; nothing where only the wall clock jumps.
+    pub(super) fn deed(&self, now: &mut Now) -> Option<Deed> {
+        Some(match self {
+            Self::Finding(finding_step) => Deed::Finding(finding_step.at(*now)),
+            Self::ByHand { condition, reason, subject } => {
                 let key = key(*condition, reason.unwrap_or(0), *subject);
                 let reason = reason.map(|_| key.reason);
                 Deed::ByHand(ClearRequest {
@@ -130,25 +128,29 @@ pub(super) fn timed(steps: &[Step]) -> Vec<(Deed, Now)> {
                     peer: None,
                 })
             }
-            Step::Daemon { source, state, ttl, watches } => Deed::Daemon(DaemonReport {
+            Self::Daemon { source, state, ttl, watches } => Deed::Daemon(DaemonReport {
                 watches: (0..2).filter(|n| watches & (1 << n) != 0).map(|n| Name::fixed(CONDITIONS[n])).collect(),
                 ttl: ttl.map(Duration::from_secs),
                 ..report(SOURCES[*source], STATES[*state])
             }),
-            Step::Retire(source) => Deed::Retire(SOURCES[*source]),
-            Step::Jump(secs) => {
+            Self::Retire(source) => Deed::Retire(SOURCES[*source]),
+            Self::Jump(secs) => {
                 now.wall += jiff::SignedDuration::from_secs(*secs);
-                continue;
+                return None;
             }
-            Step::Wait(secs) => {
+            Self::Wait(secs) => {
                 now.wall += jiff::SignedDuration::from_secs(i64::from(*secs));
                 now.boottime += Duration::from_secs(u64::from(*secs));
                 Deed::Wait
             }
-        };
-        deeds.push((deed, now));
+        })
     }
-    deeds
+}
+
+/// Gives each step its time.
+pub(super) fn timed(steps: &[Step]) -> Vec<(Deed, Now)> {
+    let mut now = at(0);
+    steps.iter().filter_map(|step| step.deed(&mut now).map(|deed| (deed, now))).collect()
 }
 
 pub(super) fn apply(ledger: &mut Ledger, deeds: &[(Deed, Now)]) {

@@ -19,6 +19,9 @@ use crate::check_process::link::Link;
 use compose::{SinceByReason, compose, joined, released, reported_subject};
 use pending_recoveries::PendingRecoveries;
 
+/// The agent's monitor of the shipped rules for the kernel log.
+const KERNEL_MONITOR: &str = "kernel-monitor";
+
 /// Reports all parts of one reporter.
 pub(in crate::check_process) struct ConditionReporter<'a, K> {
     link: &'a Link,
@@ -71,7 +74,7 @@ impl<'a, K: Copy + Ord> ConditionReporter<'a, K> {
         self.released_until = None;
         let Findings { verdicts, events, recoveries, hardware } = findings;
         self.conditions(part, verdicts, unreached);
-        self.happened(events).await;
+        self.happened(events);
         self.hardware(part, hardware);
         let as_reported = |one: RecoveryEvidence| RecoveryEvidence { subject: reported_subject(&one.subject), ..one };
         self.pending_recoveries.end(self.link, recoveries.into_iter().map(as_reported).collect()).await;
@@ -135,13 +138,11 @@ impl<'a, K: Copy + Ord> ConditionReporter<'a, K> {
     }
 
     /// Events of what the kernel logs too, such as an Xid, are for a node whose kernel log the agent does not read.
-    async fn happened(&self, events: Vec<DeviceEvent>) {
-        let is_logged = |event: &DeviceEvent| event.is_in_kernel_log;
-        let is_double = events.iter().any(is_logged) && self.link.reads_kernel_log().await;
-        for event in events.into_iter().filter(|event| !(is_double && is_logged(event))) {
-            let DeviceEvent { reason, severity, subject, message, time, is_in_kernel_log: _ } = event;
+    fn happened(&self, events: Vec<DeviceEvent>) {
+        for DeviceEvent { reason, severity, subject, message, time, is_in_kernel_log } in events {
             let subject = subject.as_deref().map(reported_subject);
-            self.link.send_event(Event { severity, timestamp: time, reason, message, subject });
+            let seen_by = is_in_kernel_log.then(|| KERNEL_MONITOR.to_owned());
+            self.link.send_event(Event { severity, timestamp: time, reason, message, subject, seen_by });
         }
     }
 

@@ -26,10 +26,12 @@ const MESSAGES: [&str; 3] = ["31 degrees", "32 degrees", "hot"];
 
 pub(super) fn histories() -> impl Strategy<Value = Vec<Deed>> {
     let by_hand = prop::sample::select(&CONDITIONS[..]).prop_map(Deed::ByHand);
-    prop::collection::vec(prop_oneof![10 => reported(), 2 => (0_u8..40).prop_map(Deed::Wait), 1 => by_hand], 1..40)
+    let report = reported().prop_map(|(status, principal, on_stale)| Deed::Report(status, principal, on_stale));
+    prop::collection::vec(prop_oneof![10 => report, 2 => (0_u8..40).prop_map(Deed::Wait), 1 => by_hand], 1..40)
 }
 
-fn reported() -> impl Strategy<Value = Deed> {
+/// A report of a daemon of a user, and what its grant says of silence.
+pub(in crate::tests) fn reported() -> impl Strategy<Value = (Status, &'static str, OnStale)> {
     let last = (prop::bool::weighted(0.1), prop::option::of(0_u64..50));
     let flags = (prop::bool::weighted(0.2), last, any::<bool>(), 0_usize..2);
     let conditions = prop::collection::btree_map((0_usize..2, prop::option::of(0_u8..3)), subject_step(), 0..4);
@@ -53,7 +55,7 @@ fn reported() -> impl Strategy<Value = Deed> {
             };
             assert_eq!(status.check(), Ok(()));
             let on_stale = if clears { OnStale::Clear } else { OnStale::Keep };
-            Deed::Report(status, PRINCIPALS[principal], on_stale)
+            (status, PRINCIPALS[principal], on_stale)
         },
     )
 }
@@ -101,7 +103,8 @@ fn entries(condition: usize, subject: Option<u8>, step: SubjectStep) -> Vec<Cond
         transition: wall(transition * 100 - 50),
         reason: Name::fixed(REASONS[reason]),
         message: MESSAGES[message].to_owned(),
-        subject: subject.map(|n| format!("md{n}")),
+        // The same as those of findings: the two meet on them.
+        subject: subject.map(|n| format!("sd{n}")),
         severity: None,
         action: None,
     };
@@ -117,5 +120,6 @@ fn event() -> Event {
         reason: Name::fixed("Seen"),
         message: "m".to_owned(),
         subject: None,
+        seen_by: None,
     }
 }

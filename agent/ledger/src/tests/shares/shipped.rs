@@ -70,6 +70,7 @@ fn report(ledger: &mut Ledger, sender: &Sender, reasons: impl IntoIterator<Item 
         timestamp: wall(1),
         message: "m".into(),
         subject: None,
+        seen_by: None,
     };
     let status = Status { source: "d".into(), events: reasons.into_iter().map(event).collect(), ..Status::default() };
     ledger.report(vec![status], sender, at(6)).unwrap();

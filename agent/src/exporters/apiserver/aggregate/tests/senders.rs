@@ -13,6 +13,7 @@ fn reported(ledger: &mut Ledger, sender: &Sender, count: usize) -> Vec<EventReco
         timestamp: now(0).wall,
         message: "m".into(),
         subject: Some(format!("{}-{n}", sender.principal)),
+        seen_by: None,
     };
     let status = Status { source: "raid".into(), events: (0..count).map(event).collect(), ..Status::default() };
     ledger.report(vec![status], sender, now(0)).unwrap();
