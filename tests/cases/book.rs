@@ -46,7 +46,7 @@ const NOT_RUN: [(&str, &str, &str); 24] = [
 const SHELL_PAGES: [&str; 2] = ["start.md", "connect.md"];
 
 /// A page, and how a block of it begins.
-type Place = (String, String);
+type Beginning = (String, String);
 
 fn each_command_is_run_or_has_its_reason() {
     let run = run_by_cases();
@@ -57,18 +57,18 @@ fn each_command_is_run_or_has_its_reason() {
         .collect();
     let mut wrong: Vec<String> =
         all.iter().filter_map(|(page, block)| what_is_wrong(page, block, &run, &excused)).collect();
-    let is_surplus = |place: &&Place| !all.iter().any(|(page, block)| begins(page, block, place));
+    let is_surplus = |beginning: &&Beginning| !all.iter().any(|(page, block)| begins(page, block, beginning));
     let surplus = run.iter().chain(&excused).filter(is_surplus);
     wrong.extend(surplus.map(|(page, start)| format!("docs/{page} has no commands that begin with {start:?}")));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-fn begins(page: &str, block: &Block, place: &Place) -> bool {
-    block.language == "bash" && place.0 == page && block.text.starts_with(&place.1)
+fn begins(page: &str, block: &Block, beginning: &Beginning) -> bool {
+    block.language == "bash" && beginning.0 == page && block.text.starts_with(&beginning.1)
 }
 
-fn what_is_wrong(page: &str, block: &Block, run: &[Place], excused: &[Place]) -> Option<String> {
-    let count = |places: &[Place]| places.iter().filter(|place| begins(page, block, place)).count();
+fn what_is_wrong(page: &str, block: &Block, run: &[Beginning], excused: &[Beginning]) -> Option<String> {
+    let count = |beginnings: &[Beginning]| beginnings.iter().filter(|beginning| begins(page, block, beginning)).count();
     let why = match (block.language.as_str(), count(run), count(excused)) {
         ("sh", ..) if !SHELL_PAGES.contains(&page) => "no case runs a block of sh there",
         ("bash", 0, 0) => "no case runs it, and no reason is listed",
@@ -80,17 +80,17 @@ fn what_is_wrong(page: &str, block: &Block, run: &[Place], excused: &[Place]) ->
 }
 
 /// What the cases ask for by `book::commands`.
-fn run_by_cases() -> Vec<Place> {
+fn run_by_cases() -> Vec<Beginning> {
     const CALL: &str = concat!("commands", "(");
-    let mut places = Vec::new();
+    let mut beginnings = Vec::new();
     for file in sources(&workspace().join("tests/cases")) {
         let text = fs::read_to_string(file).unwrap();
         for call in text.split(CALL).skip(1).filter(|call| call.trim_start().starts_with('"')) {
             let mut texts = call.split('"').skip(1).step_by(2).map(|text| text.replace("\\n", "\n"));
-            places.extend(texts.next().zip(texts.next()));
+            beginnings.extend(texts.next().zip(texts.next()));
         }
     }
-    places
+    beginnings
 }
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
