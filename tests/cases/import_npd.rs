@@ -144,7 +144,7 @@ fn the_agents_user_reads_it_whatever_the_umask() {
     let input = plan.file("npd/mine.json", MINE);
     let out = plan.folder().join("new/nodewell");
     let mut command = Command::new("sh");
-    command.args(["-c", "umask 077; exec \"$@\"", "sh"]).arg(binary("nodewell")).arg("import-npd").arg(&input);
+    command.args(["-c", "umask 077; exec \"$@\"", "sh"]).arg(binary("nodewell")).arg("import-npd").arg(input);
     let outcome = Outcome::from(command.arg("--out").arg(&out).output().unwrap());
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let mode = |path: &str| fs::metadata(out.join(path)).unwrap().permissions().mode() & 0o777;

@@ -1,10 +1,10 @@
 //! What kustomize makes for a cluster, on the real server: every part is taken, none undoes another, and what is removed
 //! as docs/in-the-cluster.md says leaves the namespaces with what is in them.
 
-use std::{fs, path::Path};
-
 use nodewell_tests::{
+    book::{commands, workspace},
     cluster::{Call, Cluster, Identity},
+    shell::Shell,
     suite::Suite,
     wait::until,
 };
@@ -34,8 +34,7 @@ const PARTS: [&str; 8] = [
 ];
 
 fn folder(part: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging").join(part);
-    path.to_string_lossy().into_owned()
+    workspace().join("packaging").join(part).to_string_lossy().into_owned()
 }
 
 /// Runs kubectl to its end, and gives what it prints.
@@ -54,14 +53,16 @@ fn is_as_applied(cluster: &Cluster, part: &str) {
     kubectl(cluster, &["diff", "--kustomize", &folder(part)]);
 }
 
+/// As the page says: by the label, which the namespaces have not.
 fn the_base_is_taken_and_removed(cluster: &Cluster) {
-    apply(cluster, "kustomize/base");
+    let shell = Shell::at(cluster);
+    shell.run_in(workspace(), &commands("in-the-cluster.md", "kubectl apply -k"));
     is_as_applied(cluster, "kustomize/base");
     what_it_grants_and_refuses(cluster);
     let secret =
         json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "secret-fence-method-ipmi-one" } });
     assert_eq!(cluster.admin(&Call::post(SECRETS, &secret)).0, 201);
-    remove(cluster, "kustomize/base");
+    shell.run_in(workspace(), &commands("in-the-cluster.md", "kubectl kustomize"));
     for namespace in ["nodewell", "nodewell-controller"] {
         let (code, object) = cluster.admin(&Call::get(&format!("/api/v1/namespaces/{namespace}")));
         assert!(code == 200 && object["status"]["phase"] == "Active", "{code} {object}");
@@ -86,17 +87,6 @@ fn what_it_grants_and_refuses(cluster: &Cluster) {
     let status = json!({ "status": { "phase": "x" } });
     let call = Call::merge("/api/v1/nodes/another/status?dryRun=All", &status);
     until("an agent is held to its own Node", || (agent.call(&call).0 == 422).then_some(()));
-}
-
-/// As the page says: by the label, which the namespaces have not.
-fn remove(cluster: &Cluster, part: &str) {
-    let made = kubectl(cluster, &["kustomize", &folder(part)]);
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("made.yaml");
-    fs::write(&file, made).unwrap();
-    let file = file.to_string_lossy();
-    let label = "--selector=app.kubernetes.io/name=nodewell";
-    kubectl(cluster, &["delete", "--filename", &file, label, "--timeout=120s"]);
 }
 
 fn no_part_undoes_another(cluster: &Cluster) {

@@ -13,6 +13,10 @@ mod api_faults;
 mod apiserver_half_open;
 mod apiserver_restored;
 mod bad_config;
+mod book;
+mod book_fences;
+mod book_in_a_cluster;
+mod book_on_a_machine;
 mod booted_service;
 mod certificate_rotates;
 mod check_process_hardware;
@@ -131,6 +135,9 @@ fn main() -> std::process::ExitCode {
     let behaviours = [
         booted_service::list,
         ansible_rollout::list,
+        book_on_a_machine::list,
+        book_fences::list,
+        book_in_a_cluster::list,
         alerts::list,
         controller_fences::list,
         controller_hosts::list,
@@ -245,6 +252,7 @@ fn main() -> std::process::ExitCode {
         unit_users::list,
         withdraw::list,
         bad_config::list,
+        book::list,
     ];
     behaviours.iter().for_each(|list| list(&mut suite));
     suite.run()

@@ -9,6 +9,7 @@ use std::{
 };
 
 use nodewell_tests::{
+    book::commands,
     cli::Outcome,
     leftovers,
     machine::Package,
@@ -90,16 +91,14 @@ fn goes_into_a_tree_and_out_of_it() {
     assert!(succeeds(&["--uninstall"]).contains("nothing was taken away"));
 }
 
-/// What install.sh and the script below call.
-const TOOLS: [&str; 18] = [
-    "cat", "chmod", "cmp", "cp", "dirname", "find", "grep", "ls", "mkdir", "mv", "rm", "rmdir", "sed", "seq", "sleep",
-    "timeout", "tr", "uname",
+/// What install.sh and the scripts below call.
+const TOOLS: [&str; 20] = [
+    "cat", "chmod", "cmp", "cp", "dirname", "find", "grep", "gzip", "ls", "mkdir", "mv", "rm", "rmdir", "sed", "seq",
+    "sleep", "tar", "timeout", "tr", "uname",
 ];
 
-const SCRIPT: &str = r#"set -e
-cd /opt/nodewell-*
-./install.sh
-./install.sh
+/// After the page's commands.
+const SCRIPT: &str = r#"./install.sh
 mkdir -p /run/nodewell
 nodewelld --standalone >/agent.log 2>&1 &
 for look in $(seq 600); do
@@ -125,8 +124,11 @@ fn runs_without_libsystemd() {
         copy_libraries(root.path(), &tarball.join("usr/bin").join(program));
     }
     assert!(!files(root.path()).iter().any(|file| file.contains("libsystemd")));
-    assert!(Command::new("cp").arg("-a").args([&tarball, &at("opt")]).status().unwrap().success());
-    fs::write(at("script"), SCRIPT).unwrap();
+    let name = tarball.file_name().unwrap().to_str().unwrap();
+    let archive = tarball.with_file_name(format!("{name}.tar.gz"));
+    assert!(Command::new("cp").args([&archive, &at("opt")]).status().unwrap().success());
+    let page = commands("install.md", "tar -xf nodewell-").replace("nodewell-0.1.0-linux-x86_64", name);
+    fs::write(at("script"), format!("set -e\ncd /opt\n{page}{SCRIPT}")).unwrap();
 
     // Namespaces of its own: what it has started ends with it, and its /proc is nowhere else.
     let mut command = bounded(Duration::from_secs(120), "unshare");

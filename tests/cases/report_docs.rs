@@ -9,6 +9,7 @@ use std::{
 use nodewell_kit::write_program;
 use nodewell_tests::{
     agent::{Agent, Plan},
+    book,
     cli::binary,
     openapi::OpenApi,
     suite::Suite,
@@ -36,10 +37,8 @@ fn blocks(language: &str) -> Vec<String> {
 }
 
 fn blocks_of(page: &str, language: &str) -> Vec<String> {
-    let text = fs::read_to_string(docs().join(page)).unwrap();
-    let fence = format!("```{language}\n");
-    let blocks = text.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap().to_owned());
-    blocks.collect()
+    let all = book::blocks(page).into_iter();
+    all.filter(|block| block.language == language).map(|block| block.text).collect()
 }
 
 /// An agent that knows the type which the page declares.
@@ -73,9 +72,12 @@ fn what_a_newcomer_types_works() {
     let agent = agent_of(Plan::default());
     let commands = blocks_of("start.md", "sh");
     assert!(commands.len() > 1, "{commands:?}");
-    for block in &commands {
-        run(&agent, Command::new("sh").args(["-ec", block.as_str()]));
-    }
+    let typed = |block: &String| run(&agent, Command::new("sh").args(["-ec", block.as_str()]));
+    let printed: String = commands.iter().map(typed).collect();
+    let shown = book::block("start.md", "text", "node-1: 1 problem");
+    // Its first line has what monitors of this machine cannot see, too.
+    let (_, condition) = shown.split_once('\n').unwrap();
+    assert_eq!(book::missing(condition, &printed), None, "{printed}");
     assert_eq!(agent.condition("DiskUnhealthy").unwrap().problems, [], "the page ends what it has begun");
 }
 

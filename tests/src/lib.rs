@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod alertmanager;
 pub mod ansible;
+pub mod book;
 pub mod boots;
 pub mod cgroup;
 pub mod check_process;
@@ -40,6 +41,7 @@ pub mod real;
 pub mod release;
 pub mod root_disk;
 pub mod runtime;
+pub mod shell;
 pub mod stand_in;
 pub mod suite;
 pub mod tally;

@@ -114,3 +114,20 @@ fn events_are_those_of_nodewell_unless_all_are_asked_for() {
     assert_eq!(count(Filter { since: Some(std::time::Duration::from_secs(150)), ..Filter::default() }), 1);
     assert_eq!(count(Filter { node: Some("worker-1".to_owned()), ..Filter::default() }), 0);
 }
+
+/// What docs/kubectl.md shows is in these files, line by line; it leaves some out, and cuts long ones by `…`.
+#[test]
+fn the_page_shows_what_is_printed() {
+    let printed =
+        ["status.txt", "why-worker-2.txt"].map(|name| fs::read_to_string(path(FAULTS, name)).unwrap()).concat();
+    let is_printed = |line: &str| {
+        let start = line.split('…').next().unwrap_or_default();
+        printed.lines().any(|whole| if line.contains('…') { whole.starts_with(start) } else { whole == line })
+    };
+    let blocks: Vec<&str> = include_str!("../../../docs/kubectl.md").split("```").collect();
+    let shown = blocks.iter().filter_map(|block| block.strip_prefix("text\n"));
+    let lines: Vec<&str> = shown.flat_map(str::lines).collect();
+    assert!(lines.len() > 20, "{lines:?}");
+    let surplus: Vec<&&str> = lines.iter().filter(|line| !is_printed(line)).collect();
+    assert!(surplus.is_empty(), "docs/kubectl.md shows what is not printed: {surplus:#?}");
+}
