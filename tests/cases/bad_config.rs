@@ -82,8 +82,11 @@ fn errors_of_an_npd_config_have_lines() {
     expect_lines(&refused(&plan), &file, &[4]);
 }
 
+/// Names and texts, and what is printed of them.
+type BadFiles = (&'static [(&'static str, &'static str)], &'static [&'static str]);
+
 /// Files of a folder `@`, and where its `nodewell.toml` and what it names have errors.
-const BAD_FILES: [(&[(&str, &str)], &[&str]); 9] = [
+const BAD_FILES: [BadFiles; 9] = [
     (
         &[(
             "nodewell.toml",

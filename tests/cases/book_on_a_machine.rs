@@ -23,11 +23,14 @@ fn no_python() -> Option<String> {
     machine::unmet(ansible::TREE)
 }
 
+/// A page, and what it has an administrator do.
+type Step = (&'static str, fn(&Machine));
+
 fn as_administrator() {
     let machine = Machine::boot(Release::Bookworm);
     machine.install(Package::built());
     until("the agent has looked", || machine.has_looked().then_some(()));
-    let steps: [(&str, fn(&Machine)); 8] = [
+    let steps: [Step; 8] = [
         ("start.md", start),
         ("connect.md", a_grant),
         ("rules.md", a_rule),
