@@ -193,7 +193,7 @@ const DAEMON: &str = "/usr/local/lib/raid-monitor.py";
 
 fn a_daemon_in_python() {
     let tree = ansible::TREE.path().unwrap_or_else(|reason| panic!("{reason}"));
-    let machine = Machine::boot_as(&Hardware { is_volatile: true, ..Hardware::of(&tree) });
+    let machine = Machine::boot_as(&Hardware { is_volatile: true, ..Hardware::of(tree) });
     machine.install(Package::built());
     for (language, path) in [
         ("toml", "/etc/nodewell/rules.d/raid-monitor.toml"),
