@@ -5,7 +5,7 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 use super::{Border, ByteSet, GROUPS, Run, Step, Steps};
 
 /// Longer lists are left to a regex: repetitions are written out.
-const STEPS_LIMIT: usize = 1024;
+const STEPS_LIMIT: usize = 2048;
 const LITERALS_LIMIT_BYTES: usize = 16 << 10;
 
 impl Steps {
