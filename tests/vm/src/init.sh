@@ -2,8 +2,7 @@
 # PID 1 of a guest: mounts, loads what the command line names, then runs what comes over the port "shell"; where the command
 # line names a disk with a whole system, that system takes over.
 /bin/busybox --install -s /bin
-# No udev runs here: the device mapper's library makes its nodes itself.
-export PATH=/usr/bin:/usr/sbin:/bin HOME=/root DM_DISABLE_UDEV=1
+export PATH=/usr/bin:/usr/sbin:/bin HOME=/root
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
@@ -26,4 +25,6 @@ if [ -n "$root" ]; then
   for folder in proc sys dev run; do mount --move "/$folder" "/mnt/$folder"; done
   exec switch_root /mnt /lib/systemd/systemd
 fi
+# No udev runs here: the device mapper's library makes its nodes itself.
+export DM_DISABLE_UDEV=1
 exec sh /shell
