@@ -4,7 +4,7 @@ use std::{
     fs,
     path::Path,
     process::{Command, Stdio},
-    sync::Mutex,
+    sync::{Mutex, PoisonError},
 };
 
 use serde_json::json;
@@ -36,7 +36,8 @@ impl RealServer {
     /// If the server will not have them.
     pub fn apply_manifests(&self) {
         static APPLIED: Mutex<Vec<u16>> = Mutex::new(Vec::new());
-        let mut applied = APPLIED.lock().unwrap();
+        // A case that failed here says so itself, and no case after it.
+        let mut applied = APPLIED.lock().unwrap_or_else(PoisonError::into_inner);
         if applied.contains(&self.ports.apiserver) {
             return;
         }

@@ -13,7 +13,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use serde_json::Value;
 
 use super::{Meta, policy::StepSpec};
@@ -27,8 +27,20 @@ use crate::{
 pub struct NodeFence {
     pub metadata: Meta,
     pub spec: NodeFenceSpec,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "with_unknown_fields")]
     pub status: NodeFenceStatus,
+}
+
+/// Reads [`NodeFenceStatus::unknown`] too.
+fn with_unknown_fields<'de, D: Deserializer<'de>>(stored: D) -> Result<NodeFenceStatus, D::Error> {
+    let stored = Value::deserialize(stored)?;
+    let mut unknown = Vec::new();
+    let read = serde_ignored::deserialize(&stored, |path| unknown.push(path.to_string()));
+    let mut status: NodeFenceStatus = read.map_err(D::Error::custom)?;
+    // A path of two names is found in no object: only fields of the status itself are stored again.
+    let kept = |name: String| stored.get(&name).cloned().map(|value| (name, value));
+    status.unknown = unknown.into_iter().filter_map(kept).collect();
+    Ok(status)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -186,7 +198,7 @@ pub struct NodeFenceStatus {
 
     /// Fields that a newer controller wrote and this one does not know: they are stored again as they were read, so
     /// that the newer one finds them when it leads again.
-    #[serde(flatten)]
+    #[serde(flatten, skip_deserializing)]
     pub unknown: BTreeMap<String, Value>,
 }
 
