@@ -183,7 +183,10 @@ fn from_npd(cluster: &Cluster, shell: &Shell) {
     shell.run(&commands("from-npd.md", "kubectl get daemonset,configmap"));
     let imported = shell.run("nodewell import-npd npd.yaml 2>&1 >/dev/null");
     // Of the page's the lines that this deployment has, too.
-    has_all(&imported, &["/config/kernel-monitor.json is the image's own", "same: MyDriverSlow", "1 same, 3 changed, 1 none"]);
+    has_all(
+        &imported,
+        &["/config/kernel-monitor.json is the image's own", "same: MyDriverSlow", "1 same, 3 changed, 1 none"],
+    );
     let trial = shell.run_in(workspace(), &commands("from-npd.md", "kubectl apply -f packaging/trial"));
     has_all(&trial, &["daemonset.apps/nodewell-trial created"]);
     shell.run(&commands("from-npd.md", "kubectl delete daemonset"));
