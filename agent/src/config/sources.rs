@@ -11,7 +11,8 @@ use nodewell_settings::{
 pub const KERNEL_LOG: &str = "/dev/kmsg";
 /// As long as Node Problem Detector's stock configs look back.
 const DEFAULT_LOOKBACK: Duration = Duration::from_mins(5);
-const LOOKBACK: &str = "At the start, Events younger than this are reported; lasting problems always are.";
+const LOOKBACK: &str = "At the first start, Events younger than this are reported; lasting problems, and what came \
+    while nodewelld was away, always are.";
 
 /// `[kmsg]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
