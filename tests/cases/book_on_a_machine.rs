@@ -102,7 +102,7 @@ echo '2026-11-21T02:00:01+0000 node kernel: md/raid1:md1: Operation continuing o
 
 fn a_rule(machine: &Machine) {
     let rule = block("rules.md", "toml", "[[condition]]\ntype = \"RaidUnhealthy\"");
-    machine.write("/etc/nodewell/rules.d/raid.toml", rule);
+    machine.write("/etc/nodewell/rules.d/my-raid.toml", rule);
     machine.program(JOURNALCTL, KERNEL_LOG);
     let printed = run(machine, &commands("rules.md", "nodewell check"));
     machine.sh(&format!("rm {JOURNALCTL}"));

@@ -20,7 +20,7 @@ use std::{
 use nodewell_faults::Tables;
 use nodewell_settings::Fingerprint;
 
-use crate::{Diagnostic, Note, RuleSet, draft::Draft, native, npd, shipped};
+use crate::{Diagnostic, Location, Note, RuleSet, draft::Draft, native, npd, shipped};
 use files::{Format, RuleFile};
 use join::Known;
 use skim::skim;
@@ -79,9 +79,10 @@ pub struct Loaded {
 pub fn load(plan: &LoadPlan) -> Loaded {
     let mut diagnostics = Vec::new();
     let mut found = base_files(&plan.rules, &mut diagnostics);
+    let mut masks = Vec::new();
     if let Some(directory) = &plan.overrides {
         let overrides = files::list_if_there(directory, &mut diagnostics);
-        found.retain(|file| !overrides.iter().any(|over| over.name() == file.name()));
+        masks = mask(&mut found, &overrides);
         found.extend(overrides);
     }
     found.sort_by(|a, b| a.name().cmp(&b.name()));
@@ -97,7 +98,22 @@ pub fn load(plan: &LoadPlan) -> Loaded {
     loaded.set.tables = plan.xids.as_deref().and_then(|path| read_tables(path, &mut hash, &mut diagnostics));
     loaded.set.hash = hash.finish();
     loaded.diagnostics.splice(0..0, diagnostics);
+    loaded.notes.splice(0..0, masks);
     loaded
+}
+
+/// Leaves out what `overrides` mask, and says so: a file of one's own that has a shipped one's name by chance silences it.
+fn mask(found: &mut Vec<RuleFile>, overrides: &[RuleFile]) -> Vec<Note> {
+    let mut masks = Vec::new();
+    found.retain(|file| {
+        let over = overrides.iter().find(|over| over.name() == file.name());
+        masks.extend(over.map(|over| {
+            let message = format!("no rule of {} is read: this file has its name and masks it", file.path.display());
+            Note::new(Location { file: over.path.clone(), line: 0 }, message)
+        }));
+        over.is_none()
+    });
+    masks
 }
 
 fn read_tables(path: &Path, hash: &mut Fingerprint, diagnostics: &mut Vec<Diagnostic>) -> Option<Arc<Tables>> {

@@ -58,6 +58,12 @@ fn a_file_of_the_same_name_masks_and_others_are_added_in_name_order() {
     let loaded = load(&LoadPlan { overrides: Some(over.path().to_owned()), ..from(base.path()) });
     assert_eq!(loaded.diagnostics, []);
     assert_eq!(reasons(&loaded), ["A", "Mine"]);
+    let notes: Vec<String> = loaded.notes.iter().map(ToString::to_string).collect();
+    let of = |name: &str| {
+        let [masked, by] = [&base, &over].map(|folder| folder.path().join(name).display().to_string());
+        format!("{by}: no rule of {masked} is read: this file has its name and masks it")
+    };
+    assert_eq!(notes, [of("b.toml"), of("c.toml")]);
 }
 
 #[test]
