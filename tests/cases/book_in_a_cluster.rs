@@ -5,7 +5,7 @@ use std::process::Command;
 
 use jiff::Timestamp;
 use nodewell_tests::{
-    book::{block, commands, missing, workspace},
+    book::{block, commands, workspace},
     cluster::{Call, Cluster},
     shell::Shell,
     suite::{Need, Suite},

@@ -105,12 +105,14 @@ fn the_controller_serves_by_the_same_table() {
     let target = format!("127.0.0.1:{}", free_port());
     let (kubeconfig, config) = (folder.path().join("kubeconfig"), folder.path().join("controller.toml"));
     fs::write(&kubeconfig, KUBECONFIG).unwrap();
-    let text = format!("kubeconfig = {kubeconfig:?}\nmetrics-listen = {target:?}\n[webhook]\nlisten = \"off\"\n");
+    let text = format!(
+        "cluster = \"east-1\"\nkubeconfig = {kubeconfig:?}\nmetrics-listen = {target:?}\n[webhook]\nlisten = \"off\"\n"
+    );
     fs::write(&config, text + &table(&own)).unwrap();
     let argv: [OsString; 4] = [binary("nodewell-controller").into(), "run".into(), "--config".into(), config.into()];
     let _controller = Process::start(&argv, &folder.path().join("log")).unwrap();
     let server = scraping(&[job("known", &target, &own, Some(&own)), job("bare", &target, &own, None)]);
     let _ = server.wait("count_over_time(up{job=\"bare\"}[5m]) > 5 and on () up{job=\"known\"} == 1");
     let samples = server.wait("nodewell_controller_build_info");
-    assert!(samples.iter().all(|(labels, _)| labels["job"] == "known"), "{samples:?}");
+    assert!(samples.iter().all(|(labels, _)| labels["job"] == "known" && labels["cluster"] == "east-1"), "{samples:?}");
 }

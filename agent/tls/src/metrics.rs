@@ -3,7 +3,10 @@
 
 use std::{
     path::PathBuf,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -13,13 +16,15 @@ use nodewell_settings::{
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
+    sync::Semaphore,
+    task::spawn_blocking,
     time::timeout,
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
-use crate::ServerFiles;
+use crate::{ServerError, ServerFiles};
 
-/// A handshake takes milliseconds.
+/// It takes milliseconds, the reading of the files included.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The table's values.
@@ -71,8 +76,9 @@ impl MetricsTls {
     /// The same as what serves by them. Files that cannot be used are logged now, and read again for each connection.
     #[must_use]
     pub fn guard(&self) -> Option<TlsGuard> {
-        let guard = TlsGuard { files: self.files()?, is_logged: AtomicBool::new(false) };
-        let _ = guard.acceptor();
+        let guard =
+            TlsGuard { files: self.files()?, turn: Arc::new(Semaphore::new(1)), is_logged: AtomicBool::new(false) };
+        let _ = guard.usable(guard.files.acceptor());
         Some(guard)
     }
 }
@@ -81,6 +87,8 @@ impl MetricsTls {
 #[derive(Debug)]
 pub struct TlsGuard {
     files: ServerFiles,
+    /// A disk that answers nothing holds one thread, however many ask.
+    turn: Arc<Semaphore>,
     /// That they cannot be used was logged.
     is_logged: AtomicBool,
 }
@@ -92,12 +100,23 @@ impl TlsGuard {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let acceptor = self.acceptor()?;
-        timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await.ok()?.ok()
+        let handshake = async { self.acceptor().await?.accept(stream).await.ok() };
+        timeout(HANDSHAKE_TIMEOUT, handshake).await.ok()?
     }
 
-    fn acceptor(&self) -> Option<TlsAcceptor> {
-        match self.files.acceptor() {
+    /// Files are read on a thread of their own: the disk below them may be the one that is dead.
+    async fn acceptor(&self) -> Option<TlsAcceptor> {
+        let (turn, files) = (Arc::clone(&self.turn).acquire_owned().await.ok()?, self.files.clone());
+        let reading = spawn_blocking(move || {
+            let read = files.acceptor();
+            drop(turn);
+            read
+        });
+        self.usable(reading.await.ok()?)
+    }
+
+    fn usable(&self, read: Result<TlsAcceptor, ServerError>) -> Option<TlsAcceptor> {
+        match read {
             Ok(acceptor) => {
                 self.is_logged.store(false, Ordering::Relaxed);
                 Some(acceptor)
@@ -114,9 +133,10 @@ impl TlsGuard {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path as FilePath;
+    use std::{fs::OpenOptions, path::Path as FilePath, sync::mpsc, thread};
 
     use nodewell_settings::read_text;
+    use tokio::time::sleep;
 
     use super::*;
 
@@ -135,10 +155,33 @@ mod tests {
         assert_eq!(read(pair).unwrap().files().unwrap().client_authority, None);
         let whole = read(&format!("{pair}client-ca = \"/a\"\n")).unwrap();
         assert_eq!(whole.files().unwrap().client_authority.as_deref(), Some(FilePath::new("/a")));
-        assert!(whole.guard().unwrap().acceptor().is_none(), "with files that are not there it lets no client in");
+        let guard = whole.guard().unwrap();
+        assert!(guard.usable(guard.files.acceptor()).is_none(), "with files that are not there it lets no client in");
         for half in ["cert = \"/c\"\n", "key = \"/k\"\n", "client-ca = \"/a\"\n"] {
             let refused = read(half).unwrap_err();
             assert!(refused.contains("takes cert and key together"), "{refused}");
         }
+    }
+
+    /// A pipe that has no writer answers as a dead disk does.
+    #[tokio::test]
+    async fn files_that_answer_nothing_hold_no_other_task() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("cert");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let files = ServerFiles { certificate: pipe.clone(), key: pipe.clone(), client_authority: None };
+        let guard = TlsGuard { files, turn: Arc::new(Semaphore::new(1)), is_logged: AtomicBool::new(false) };
+        let (another_ran, ran) = mpsc::channel();
+        let writer = thread::spawn(move || {
+            _ = ran.recv_timeout(Duration::from_mins(1));
+            OpenOptions::new().write(true).open(&pipe)
+        });
+        tokio::select! {
+            biased;
+            _ = guard.let_in(tokio::io::duplex(64).0) => panic!("it waited for the files"),
+            () = sleep(Duration::from_millis(1)) => another_ran.send(()).unwrap(),
+        }
+        // The thread that reads ends with its writer.
+        assert!(writer.join().unwrap().is_ok());
     }
 }
