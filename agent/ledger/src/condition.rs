@@ -112,14 +112,15 @@ impl ConditionState {
     pub(crate) fn hold_ack(&mut self, key: &ProblemKey, ack: &Ack) {
         let Some(problem) = self.problems.get(key) else { return };
         let (severity, sources) = (problem.severity(), problem.sources().cloned().collect());
+        let turned = self.turns(key);
         self.acks.insert(key.clone(), HeldAck { ack: ack.clone(), severity, sources });
-        self.count_turning();
+        self.turning -= usize::from(turned);
     }
 
     /// It is none, or is over.
     pub(crate) fn remove_ack(&mut self, key: &ProblemKey) -> Option<HeldAck> {
         let held = self.acks.remove(key)?;
-        self.count_turning();
+        self.turning += usize::from(self.problems.contains_key(key) && self.turns(key));
         Some(held)
     }
 

@@ -74,7 +74,9 @@ impl Totals {
                 Namer::Ours => true,
                 // Root's names leave each check process some.
                 Namer::Trusted(principal) => {
-                    self.take(principal, |named| named < of_one || all < of_granted.saturating_mul(2)) || is_known()
+                    // What earlier runs counted is there still: a share of its own ends as well.
+                    let (open, last) = (of_granted.saturating_mul(2), of_granted.saturating_mul(4));
+                    self.take(principal, |named| all < open || (named < of_one && all < last)) || is_known()
                 }
                 Namer::Granted(principal) => {
                     self.take(principal, |named| named < of_one && all < of_granted) || is_known()

@@ -51,8 +51,8 @@ pub struct Event {
     /// What is broken: `nvme0n1`, a PCI address, a GPU UUID, a unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// The monitor of the agent that sees it by itself, such as `kernel-monitor`: while that one runs, this event is not
-    /// taken, because it would be there twice.
+    /// The monitor of the agent that sees it by itself, such as `kernel-monitor`: while that one runs, whatever its rules
+    /// know, this event is not taken, because it would be there twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_by: Option<String>,
 }

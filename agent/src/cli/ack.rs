@@ -121,7 +121,7 @@ impl Unack {
 }
 
 /// With the subject of the one problem that `key` is about now: one that begins before the agent is asked is not called
-/// so.
+/// so, unless that one has no subject, which means any.
 fn narrowed(key: MuteKey, view: &NodeView) -> Result<MuteKey, CommandError> {
     if key.subject.is_some() {
         return Ok(key);
@@ -129,9 +129,15 @@ fn narrowed(key: MuteKey, view: &NodeView) -> Result<MuteKey, CommandError> {
     let concerned = view.conditions.iter().filter(|of| key.concerns(&of.condition)).flat_map(|of| &of.problems);
     let is_meant =
         |problem: &&ProblemView| problem.reason == key.reason && !problem.test && problem.false_positive.is_none();
-    let subjects: BTreeSet<Option<&str>> = concerned.filter(is_meant).map(|one| one.subject.as_deref()).collect();
+    let meant: Vec<&ProblemView> = concerned.filter(is_meant).collect();
+    let subjects: BTreeSet<Option<&str>> = meant.iter().map(|one| one.subject.as_deref()).collect();
     if subjects.len() > 1 {
         return Err(several(&key, &subjects));
+    }
+    if meant.len() > 1 {
+        let message =
+            format!("{key} is there in {} conditions: name one with --condition, or all with --all", meant.len());
+        return Err(CommandError::new(USAGE, message));
     }
     let subject = subjects.into_iter().next().flatten().map(str::to_owned);
     Ok(MuteKey { subject, ..key })

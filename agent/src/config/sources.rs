@@ -13,6 +13,8 @@ pub const KERNEL_LOG: &str = "/dev/kmsg";
 const DEFAULT_LOOKBACK: Duration = Duration::from_mins(5);
 const LOOKBACK: &str = "At the first start, Events younger than this are reported; lasting problems, and what came \
     while nodewelld was away, always are.";
+const JOURNAL_LOOKBACK: &str = "At the first start, records younger than this are read, of log files, too, or as far back \
+    as a rule asks; what came while nodewelld was away always is.";
 
 /// `[kmsg]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +65,7 @@ impl Table for JournalConfig {
             Self::key("directory", |it| &mut it.directory, Maybe(Path))
                 .help("If unset, the system's own journals.")
                 .example(r#""/var/log/journal""#),
-            Self::key("lookback", |it| &mut it.lookback, TimeOrNone).help(LOOKBACK),
+            Self::key("lookback", |it| &mut it.lookback, TimeOrNone).help(JOURNAL_LOOKBACK),
         ]
     }
 }

@@ -6,7 +6,7 @@ use nodewell_model::{Mute, MuteKey, Name, ProblemKey, Row, Table, view::DaemonSt
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    ACK, ClaimKey, DEPARTED, FALSE_POSITIVES, MUTE, RUN, SavedCondition, SavedDeparted, SavedRun, mute_row_key,
+    ACK, ClaimKey, DEPARTED, FALSE_POSITIVES, MUTE, RUN, SavedCondition, SavedDeparted, SavedRun, json, mute_row_key,
     newer::is_json, parsed,
 };
 use crate::{
@@ -114,13 +114,23 @@ impl Ledger {
             }
             self.false_positives.add(earlier);
         } else if key.starts_with(MUTE) {
-            let mute: Mute = self.understood(table, key, value)?;
+            let mute: Mute = parsed(value)?;
             if key != mute_row_key(&mute.key) {
+                // What its key says beyond this narrows it: read without, it would mute more than was meant.
+                if self.newer.has_written() {
+                    return None;
+                }
                 self.dirty.unwanted(table, key.to_owned());
             }
+            self.newer.note(table, key, value, &mute);
             self.load_mute(mute);
         } else {
-            let problem: ProblemKey = parsed(key.strip_prefix(ACK)?)?;
+            let named = key.strip_prefix(ACK)?;
+            let problem: ProblemKey = parsed(named)?;
+            // A newer version's key names another problem than what is read of it.
+            if json(&problem).as_deref() != Some(named) {
+                return None;
+            }
             self.may_load(problem.condition.as_str())?;
             let held = self.understood(table, key, value)?;
             self.load_ack(problem, held);

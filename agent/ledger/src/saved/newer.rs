@@ -77,7 +77,7 @@ impl Newer {
         let object = |text: &str| serde_json::from_str::<Map<String, Value>>(text).ok();
         let Some((saved, read)) = object(value).zip(object(&text)) else { return };
         let fields = unread(&saved, &read);
-        if !fields.is_empty() && self.take_room(key.len() + value.len()) {
+        if !fields.is_empty() && self.take_room(key.len() + bytes_of(&fields)) {
             self.fields.insert((table, key.to_owned()), fields);
         }
     }
@@ -131,6 +131,16 @@ fn unread(saved: &Map<String, Value>, read: &Map<String, Value>) -> Fields {
         Some((name.clone(), unread))
     };
     saved.iter().filter_map(of_member).collect()
+}
+
+/// What is kept of them.
+fn bytes_of(fields: &Fields) -> usize {
+    let text = |value: &Value| json(value).map_or(0, |text| text.len());
+    let of = |unread: &Unread| match unread {
+        Unread::Within(fields) => bytes_of(fields),
+        Unread::Value { read, saved } => read.as_ref().map_or(0, text) + text(saved),
+    };
+    fields.iter().map(|(name, unread)| name.len() + of(unread)).sum()
 }
 
 fn completed(value: &str, fields: &Fields) -> Option<String> {

@@ -124,6 +124,50 @@ fn problems_of_a_condition_that_only_the_newer_version_knows_come_back_with_it()
     }
 }
 
+/// Read without what narrows it, a mute of one source would mute every source; so would an ack.
+#[test]
+fn mutes_and_acks_of_a_narrower_kind_are_left_as_they_are() {
+    let mut ledger = watched();
+    ledger.apply(raise("sda", 1), at(1)).unwrap();
+    let mut saved = Disk::of(&ledger);
+    written_by_a_newer_version(&mut saved);
+    let of_a_source = json!({ "reason": "IOError", "source": "smartd" });
+    let mut mute = of_a_source.clone();
+    for (name, value) in [("until", json!(wall(900))), ("why", json!("on order")), ("by", json!("root"))] {
+        mute[name] = value;
+    }
+    let ack = json!({ "condition": "DiskUnhealthy", "reason": "IOError", "subject": "sda", "source": "smartd" });
+    let rows = [(format!("mute {of_a_source}"), mute), (format!("ack {ack}"), json!({}))];
+    let rows = rows.map(|(key, value)| ((Table::Ledger, key), value.to_string()));
+    saved.0.extend(rows.clone());
+    let mut older = saved.restart(BOOT, at(2));
+    assert_eq!((older.mutes(), status(&mut older)), (Vec::new(), ConditionStatus::True));
+    saved.keep(&mut older);
+    for (key, value) in rows {
+        assert_eq!(saved.0.get(&key), Some(&value), "{key:?}");
+    }
+}
+
+/// What is kept of a row is counted, not the row.
+#[test]
+fn a_small_member_of_many_rows_is_kept() {
+    let mut ledger = watched();
+    let claims = 3_000;
+    for n in 0..claims {
+        ledger.apply(raise(&format!("sd{n}"), 1), at(1)).unwrap();
+    }
+    let mut saved = Disk::of(&ledger);
+    let is_claim = |((table, _), _): &(&(Table, String), &mut String)| *table == Table::Claims;
+    for (_, value) in saved.0.iter_mut().filter(is_claim) {
+        let mut claim: Value = serde_json::from_str(value).unwrap();
+        claim["pool"] = json!("a");
+        *value = claim.to_string();
+    }
+    let (older, _) = load(&saved);
+    let kept = Disk::of(&older).0.values().filter(|value| value.contains(r#""pool":"a""#)).count();
+    assert_eq!(kept, claims);
+}
+
 #[test]
 fn what_is_left_is_bounded_in_memory_and_whole_in_the_file() {
     let mut saved = Disk::of(&watched());

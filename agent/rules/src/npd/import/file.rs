@@ -213,7 +213,9 @@ fn is_alike(one: &NativeRule, other: &NativeRule) -> bool {
         let Rule { reason, condition, severity, lines, fields, counting, clears, explain, .. } = rule;
         (reason, condition, severity, lines, (fields, counting, clears, explain, source))
     };
-    kin(one) == kin(other)
+    // What counts has a count of its own: with a second pattern it would be reached by the sum of both.
+    let may_join = one.rule.counting.is_none() || one.rule.patterns == other.rule.patterns;
+    may_join && kin(one) == kin(other)
 }
 
 fn merge(known: &mut Rule, other: &Rule) {

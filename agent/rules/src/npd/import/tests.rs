@@ -251,6 +251,7 @@ fn counters_delays_and_other_journals() {
     };
     let rules = [
         counter("Often", r#""--journald-source=mydaemon", "--lookback=10m", "--count=3", "--pattern=gave up$""#),
+        counter("Often", r#""--journald-source=mydaemon", "--lookback=10m", "--count=3", "--pattern=came back$""#),
         counter("Once", r#""--journald-source=mydaemon", "--lookback=10m", "--pattern=lost .*""#),
         counter(
             "Late",
@@ -272,6 +273,7 @@ fn counters_delays_and_other_journals() {
     let imported = import(&[file], Beside::Shipped).unwrap();
     let expected = [
         (Fate::Same, "Often"),
+        (Fate::Same, "Often"),
         (Fate::Same, "Once"),
         (Fate::Kept, "Late"),
         (Fate::Kept, "Elsewhere"),
@@ -282,6 +284,7 @@ fn counters_delays_and_other_journals() {
     found.sort_by_key(|(_, reason)| expected.iter().position(|(_, known)| known == reason));
     assert_eq!(found, expected, "{imported:#?}");
     let text = text_of(&imported, "monitors.d/mine.toml");
+    assert_eq!(text.matches("\ncount = 3\n").count(), 2, "each counts its own lines: {text}");
     for part in [
         "where = { SYSLOG_IDENTIFIER = \"mydaemon\" }\ncount = 3\nwindow = \"10m\"\nclears = { boot = true }\n",
         "pattern = 'lost .*$'\nwhere = { SYSLOG_IDENTIFIER = \"mydaemon\" }\nclears = { quiet = \"10m\", boot = true }\n",

@@ -73,7 +73,7 @@ impl Subject {
     }
 }
 
-/// Whose reserve it is: that of its reason, or the one of all that a daemon has invented.
+/// Whose reserve it is: that of its reason, or the one of all that daemons have invented, plug-ins' reasons among them.
 fn reserve_of(record: &EventRecord) -> Option<Name> {
     // Our own monitors have plain names, and reasons of rules.
     let is_known = !record.source.contains('@') || nodewell_faults::reason::named(record.reason.as_str()).is_some();
