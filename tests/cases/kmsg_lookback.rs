@@ -1,6 +1,9 @@
 //! `[kmsg] lookback`: which lines from before its start the agent reports. What lasts is read however old it is.
 
-use std::process;
+use std::{
+    process,
+    time::{Duration, Instant},
+};
 
 use nodewell_tests::{
     agent::{Agent, Plan},
@@ -10,6 +13,9 @@ use nodewell_tests::{
 };
 
 use crate::lines::{LINE_RULE, TEST_RULES};
+
+/// The kernel's log has a clock that NTP does not steer: after days it is a second off, in either direction.
+const CLOCKS_APART: Duration = Duration::from_secs(3);
 
 pub(crate) fn list(suite: &mut Suite) {
     suite
@@ -38,8 +44,10 @@ fn reports_events_from_before(name: &str, lookback: &str) -> bool {
     let config = format!("[kmsg]\nfacilities = [0, 1]\nlookback = {lookback:?}\n");
     write("line", "before");
     write("fault on", "before");
+    pass();
     let rules = TEST_RULES.to_owned() + LINE_RULE;
     let mut agent = Plan::default().kernel_log("/dev/kmsg").config(&config).rules(&rules).start();
+    pass();
     let mut reported = Vec::new();
     for (before, after) in [("before", "up"), ("down", "again")] {
         wait_held(&agent, &called(before));
@@ -56,6 +64,11 @@ fn reports_events_from_before(name: &str, lookback: &str) -> bool {
     }
     assert!(reported[1], "what was written while it was away is news: {reported:?}");
     reported[0]
+}
+
+fn pass() {
+    let begun = Instant::now();
+    until("what follows is later by either clock", || (begun.elapsed() > CLOCKS_APART).then_some(()));
 }
 
 fn wait_held(agent: &Agent, subject: &str) {

@@ -80,7 +80,11 @@ pub(super) fn went_back(node: &Node) {
     };
     let before = standing();
     assert!(!before.1.is_empty());
+    // Both are one program in two packages: what is shown is that it is another process, with the same account.
+    let starts = || machine.sh("journalctl --no-pager -u nodewell -o cat | grep -c '^Started nodewell' || true");
+    let started: u32 = starts().parse().unwrap();
     machine.install(package());
+    until("it was started once more", || (starts().parse::<u32>().ok()? == started + 1).then_some(()));
     until("the version before answers", || machine.ask("/v1/version").filter(|answer| answer.status.is_success()));
     let version = machine.sh("dpkg-query --show --showformat='${Version}' nodewell");
     assert!(!version.starts_with("99."), "{version}");

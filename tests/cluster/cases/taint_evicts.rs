@@ -17,7 +17,7 @@ const FINITE: [(&str, Duration); 2] = [("finite", Duration::from_secs(20)), ("lo
 /// Its last moment is in whole seconds, and may be given again once it has ended.
 const ROUNDED: Duration = Duration::from_secs(2);
 /// `patient` would.
-const PATIENT: Duration = Duration::from_secs(90);
+const PATIENT: Duration = Duration::from_secs(150);
 const NODE: &str = "w1";
 const KEY: &str = "example.com/failing";
 const POLICY: &str = "
@@ -52,7 +52,7 @@ const PODS: [(&str, &str, &str, &str); 6] = [
         "patient",
         NODE,
         "[]",
-        "[{ key: example.com/failing, operator: Exists, effect: NoExecute, tolerationSeconds: 90 }]",
+        "[{ key: example.com/failing, operator: Exists, effect: NoExecute, tolerationSeconds: 150 }]",
     ),
     ("elsewhere", "w2", "[]", "[]"),
 ];

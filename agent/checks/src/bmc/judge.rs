@@ -129,9 +129,16 @@ impl BmcJudge {
         match read {
             None => {}
             Some(Ok(NamesReading { cursor, names })) => {
+                let is_another = cursor.is_another(&self.history.repository);
+                if is_another {
+                    // A number may be another sensor's now.
+                    self.history.names = SensorNames::default();
+                }
                 self.history.names.take(names);
                 self.history.repository = cursor;
-                self.nameless = Nameless::default();
+                // One that changes at each look would be walked from its start for ever.
+                let looks = if is_another { self.nameless.looks.saturating_add(1) } else { 0 };
+                self.nameless = Nameless { looks, why: None };
             }
             Some(Err(why)) => {
                 let looks = self.nameless.looks.saturating_add(1);

@@ -39,6 +39,11 @@ impl RepositoryCursor {
         self.changed.is_none() || self.next.is_some()
     }
 
+    /// Whether this is of another repository than `before`, where that is known.
+    pub(super) fn is_another(&self, before: &Self) -> bool {
+        before.changed.is_some() && self.changed != before.changed
+    }
+
     /// As it is for the repository that is there now.
     fn of(self, info: &Info) -> Self {
         match self.changed == Some(info.changed) {

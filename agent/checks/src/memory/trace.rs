@@ -71,10 +71,10 @@ impl Tracing {
         self.pipe.as_ref().map(|_| ())
     }
 
-    /// Those that are not; a driver may have been loaded since.
+    /// All of them each time: a driver that was loaded, or loaded again, has its events off.
     fn enable(&mut self) {
         let events = self.instance.join("events");
-        for (event, is_enabled) in EVENTS.iter().zip(&mut self.enabled).filter(|(_, is_enabled)| !**is_enabled) {
+        for (event, is_enabled) in EVENTS.iter().zip(&mut self.enabled) {
             *is_enabled = fs::write(events.join(event).join("enable"), "1").is_ok();
         }
     }

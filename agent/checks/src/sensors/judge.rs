@@ -69,7 +69,7 @@ impl Sensor {
         let (name, times) = (fan.label.as_deref().unwrap_or("it"), flapping::OFTEN);
         let again: MessageArgs<'_> = &[("fan", &name), ("times", &times)];
         let fault = match (is_stopped, alarm) {
-            (true, _) if self.stopped.is_flapping(now) => Fault::of("FanStopped/flapping", again),
+            (true, _) if rpm > 0 && self.stopped.is_flapping(now) => Fault::of("FanStopped/flapping", again),
             (true, _) => Fault::of("FanStopped", &[("fan", &name)]),
             (_, true) if self.alarm.is_flapping(now) => Fault::of("FanAlarm/flapping", again),
             (_, true) => Fault::of("FanAlarm", &[("fan", &name), ("rpm", &rpm)]),
@@ -91,7 +91,7 @@ impl Sensor {
         let is_hot = self.hot.observe(is_above && self.was_below, now, TIMES);
         let (name, value, times) = (one.label.as_deref().unwrap_or("it"), celsius(value), flapping::OFTEN);
         let fault = match limit.map(celsius) {
-            Some(limit) if is_hot && self.hot.is_flapping(now) => {
+            Some(limit) if is_hot && !is_above && self.hot.is_flapping(now) => {
                 Fault::of("TemperatureCritical/flapping", &[("sensor", &name), ("times", &times), ("limit", &limit)])
             }
             Some(limit) if is_hot => {
