@@ -273,7 +273,6 @@ fn counters_delays_and_other_journals() {
     let imported = import(&[file], Beside::Shipped).unwrap();
     let expected = [
         (Fate::Same, "Often"),
-        (Fate::Same, "Often"),
         (Fate::Same, "Once"),
         (Fate::Kept, "Late"),
         (Fate::Kept, "Elsewhere"),
