@@ -75,7 +75,7 @@ fn fill(root: &Path) {
     within(root, &["make", "-C", "/root/selinux", "-f", "/usr/share/selinux/devel/Makefile", "nodewell.pp"]);
     within(root, &["semodule", "-n", "-s", "default", "-i", "/root/selinux/nodewell.pp"]);
     // Not by which of this machine's mounts know labels: none does.
-    within(root, &["setfiles", "-m", "-F", CONTEXTS, "/"]);
+    within(root, &["setfiles", "-m", "-F", "-e", "/proc", CONTEXTS, "/"]);
 }
 
 /// Denials since the boot that match `pattern`, each once.

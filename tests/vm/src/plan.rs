@@ -158,10 +158,11 @@ impl Plan {
         self.device(&format!("virtio-9p-pci,fsdev={tag},mount_tag={tag}"))
     }
 
-    /// A BMC behind the Unix socket `path`, in the form of OpenIPMI's codec `VM`; KCS without an interrupt.
+    /// A BMC behind the Unix socket `path`, in the form of OpenIPMI's codec `VM`; KCS without an interrupt. QEMU ends with a
+    /// segmentation fault where the wire is there before the interface: one that is tried again and again comes after it.
     #[must_use]
     pub fn bmc(mut self, path: &Path) -> Self {
-        let socket = format!("socket,id=bmc-wire,path={}", path.display());
+        let socket = format!("socket,id=bmc-wire,path={},reconnect=1", path.display());
         self.devices.extend(["-chardev".to_owned(), socket]);
         self.device("ipmi-bmc-extern,id=bmc0,chardev=bmc-wire").device("isa-ipmi-kcs,bmc=bmc0,irq=0")
     }

@@ -78,13 +78,16 @@ fn add_shell(root: &Path) {
     symlink(format!("../{UNIT}"), units.join("multi-user.target.wants").join(UNIT)).unwrap();
 }
 
-/// Runs a command in `root`, as its administrator would.
+/// Runs a command in `root`, as its administrator would: with its own mount of /proc, which goes with the command.
 ///
 /// # Panics
 /// If it fails.
 #[track_caller]
 pub fn within(root: &Path, words: &[&str]) {
-    done(Command::new("chroot").arg(root).args(words).env("DEBIAN_FRONTEND", "noninteractive"));
+    let mounted = "mount -t proc proc \"$0/proc\"; exec chroot \"$0\" \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-ec", mounted]).arg(root).args(words).env("DEBIAN_FRONTEND", "noninteractive");
+    done(&mut command);
 }
 
 #[track_caller]
