@@ -12,7 +12,6 @@ pub mod clock;
 pub mod config;
 pub mod daemon;
 mod external;
-pub mod feed;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 pub mod kdump;

@@ -11,6 +11,7 @@ pub mod cluster;
 pub mod drain;
 pub mod enrolment;
 pub mod executor;
+pub mod feed;
 pub mod leader;
 pub mod lease_deadline;
 pub mod liveness;

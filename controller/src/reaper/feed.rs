@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeSet, future::Future};
 
-use nodewell_reconcile::{cache::Cache, cluster::LeaseKind};
+use nodewell_reconcile::{
+    cache::{Cache, NodeEvent, Source},
+    cluster::LeaseKind,
+    feed::Feed,
+};
 use nodewell_remediation::{
     api::{fence::NodeFence, policy::RemediationPolicy},
     facts::{LeaseView, Node},
@@ -10,7 +14,6 @@ use nodewell_remediation::{
 };
 
 use super::Reaper;
-use crate::feed::{Feed, NodeEvent, Source};
 
 /// Takes what watches see; the cluster's policies come and go around the file's.
 #[derive(Debug, Clone)]

@@ -1,12 +1,15 @@
-//! Where watches pour what they see: `nodewell-reconcile`'s cache, or a test's list.
+//! Where watches pour what they see: the cache, what stands before it, or a test's list.
 
 use std::{collections::BTreeSet, future::Future};
 
-pub use nodewell_reconcile::cache::{NodeEvent, Source};
-use nodewell_reconcile::{cache::Cache, cluster::LeaseKind};
 use nodewell_remediation::{
     api::{fence::NodeFence, policy::RemediationPolicy},
     facts::{LeaseView, Node},
+};
+
+use crate::{
+    cache::{Cache, NodeEvent, Source},
+    cluster::LeaseKind,
 };
 
 /// Takes what watches see, in the order in which they see it.
