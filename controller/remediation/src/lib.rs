@@ -15,7 +15,6 @@ pub mod enrolment;
 pub mod external;
 pub mod facts;
 pub mod fence;
-pub mod forecast;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 pub mod govaluate;

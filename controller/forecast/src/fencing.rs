@@ -1,8 +1,7 @@
 //! The ways to a node's power, as they would be tried.
 
+use nodewell_remediation::snapshot::{FenceLevel, FencePlan, Level};
 use serde::Serialize;
-
-use crate::snapshot::{FenceLevel, FencePlan, Level};
 
 /// One fencing level, and whether it could be used now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

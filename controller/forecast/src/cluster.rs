@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use nodewell_remediation::{facts::Node, snapshot::Snapshot};
 use serde::Serialize;
 
 use super::{ForecastSettings, Window};
-use crate::snapshot::Snapshot;
 
 /// The node's zone, and the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -24,7 +24,7 @@ impl ZoneCounts {
     #[must_use]
     pub fn of(node: &str, snapshot: &Snapshot) -> Self {
         let zone = snapshot.nodes.get(node).and_then(|node| node.zone());
-        let counts = |one: &&crate::facts::Node| !one.labels.contains_key("node.kubernetes.io/exclude-disruption");
+        let counts = |one: &&Node| !one.labels.contains_key("node.kubernetes.io/exclude-disruption");
         let mut zone_counts = Self { zone_nodes: 1, ..Self::default() };
         for one in snapshot.nodes.values().filter(|one| one.name != node).filter(counts) {
             if one.zone() == zone {

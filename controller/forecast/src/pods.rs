@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use nodewell_remediation::facts::{Effect, Pod, Toleration, Volume, VolumeClaim};
 use serde::Serialize;
 
 use super::{ClusterTimeline, ForecastSettings, Remediation, RemediationTimeline, Window, maybe_seconds};
-use crate::facts::{Effect, Pod, Toleration, Volume, VolumeClaim};
 
 /// Set with Ready=Unknown; `node.kubernetes.io/not-ready` is for a kubelet that reports itself not ready.
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";

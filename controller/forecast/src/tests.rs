@@ -1,12 +1,12 @@
 //! What becomes of the pods of a node that fails, with the settings of clusters of all kinds.
 
+use nodewell_remediation::{
+    facts::{Effect, Owner, Pod, PodRef, Toleration, Volume, VolumeClaim},
+    snapshot::{FenceLevel, FencePlan},
+};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{
-    facts::{Owner, Pod, PodRef, Toleration, Volume, VolumeClaim},
-    snapshot::{FenceLevel, FencePlan},
-};
 
 fn pod(name: &str, owner: Option<&str>) -> Pod {
     Pod {
@@ -116,7 +116,7 @@ fn tolerations_decide_when_a_pod_is_marked() {
     let negative = with(vec![toleration(unreachable, Some(-7))]);
     assert_eq!(negative, ClusterOutcome::Replaced(window(40, 55)));
     let mut other = toleration(unreachable, Some(5));
-    other.effect = Some(crate::facts::Effect::NoSchedule);
+    other.effect = Some(Effect::NoSchedule);
     assert_eq!(with(vec![other]), ClusterOutcome::Replaced(window(40, 55)), "another effect tolerates nothing here");
 }
 

@@ -1,7 +1,11 @@
 //! The path the cluster itself would take for a failed node, with times from its own settings, beside ours.
 //!
 //! All times count from the failure: the moment at which the node's power or network is gone. What the cluster does is
-//! written down from the sources of Kubernetes; each number names its own.
+//! written down from the sources of Kubernetes; each number names its own. Nothing here decides: people read it in
+//! `plan --node`.
+//!
+//! Facts of a node and its pods, and [`ForecastSettings`] → [`forecast`] → [`NodeForecast`] → [`render()`], or JSON.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod cluster;
 mod fencing;
@@ -12,6 +16,7 @@ mod settings;
 
 use std::time::Duration;
 
+use nodewell_remediation::facts::Pod;
 use serde::{Serialize, Serializer};
 
 pub use self::{
@@ -22,7 +27,6 @@ pub use self::{
     render::render,
     settings::ForecastSettings,
 };
-use crate::facts::Pod;
 
 /// Something happens between `earliest` and `latest` after the failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
