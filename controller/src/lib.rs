@@ -20,7 +20,6 @@ pub mod metrics;
 mod notify;
 pub mod reaper;
 pub mod report;
-pub mod signing;
 pub mod tally;
 pub mod watch;
 pub mod webhook;

@@ -9,7 +9,6 @@ pub mod cache;
 pub mod clock;
 pub mod cluster;
 pub mod drain;
-pub mod enrolment;
 pub mod executor;
 pub mod feed;
 pub mod leader;

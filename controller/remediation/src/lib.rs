@@ -11,7 +11,6 @@ pub mod action;
 pub mod api;
 pub mod decide;
 pub mod drain;
-pub mod enrolment;
 pub mod external;
 pub mod facts;
 pub mod fence;

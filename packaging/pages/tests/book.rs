@@ -11,7 +11,7 @@ use std::{
 use tempfile::TempDir;
 
 /// The pages, what they are held to, and what they link to.
-const PARTS: [&str; 16] = [
+const PARTS: [&str; 17] = [
     "docs",
     "packaging",
     "agent/rules/shipped",
@@ -19,6 +19,7 @@ const PARTS: [&str; 16] = [
     "controller/src/cli.rs",
     "controller/kubectl/src/cli.rs",
     "controller/README.md",
+    "controller/approver/Cargo.toml",
     "controller/forecast/Cargo.toml",
     "controller/power/Cargo.toml",
     "controller/reconcile/Cargo.toml",

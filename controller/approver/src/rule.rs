@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 pub use self::rejection::Rejection;
 
 /// Signs for clients of the API server, and never without approval (Kubernetes documentation, "Kubernetes signers").
-pub const SIGNER: &str = "kubernetes.io/kube-apiserver-client";
+pub(crate) const SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 /// What an agent's own identity is called: this and the Node's name.
-pub const USER_PREFIX: &str = "nodewell:node:";
+pub(crate) const USER_PREFIX: &str = "nodewell:node:";
 /// The one group of agents.
-pub const GROUP: &str = "nodewell:nodes";
+pub(crate) const GROUP: &str = "nodewell:nodes";
 const KUBELET_PREFIX: &str = "system:node:";
 const KUBELET_GROUP: &str = "system:nodes";
 /// In any order.
@@ -141,7 +141,7 @@ pub enum Decision {
 }
 
 /// The condition's reason on what is decided here.
-pub const REASON: &str = "NodewellEnrolment";
+const REASON: &str = "NodewellEnrolment";
 
 /// The merge patch for `certificatesigningrequests/NAME/approval`. The server refuses it if the request is another one, or
 /// was written since it was read.

@@ -1,9 +1,11 @@
 //! Certificate signing requests: any client that may create one writes what it likes into it.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use nodewell_remediation::enrolment::{ApprovalDecision, Csr, GROUP, Key, Request, Rule, SIGNER, USER_PREFIX, judge};
 
-use crate::signing::{self, SIZE_LIMIT_BYTES};
+use crate::{
+    rule::{ApprovalDecision, Csr, GROUP, Key, Request, Rule, SIGNER, USER_PREFIX, judge},
+    signing::{self, SIZE_LIMIT_BYTES},
+};
 
 const NODE: &str = "n1";
 

@@ -1,8 +1,7 @@
-//! Reads what a signing request contains, for the rule in `nodewell_remediation::enrolment`. Any client may have
-//! written it: nothing is believed, nothing is skipped, and what is not understood is an error.
+//! Reads what a signing request contains, for the rule. Any client may have written it: nothing is believed, nothing is
+//! skipped, and what is not understood is an error.
 
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
-use nodewell_remediation::enrolment::{Csr, Extension, Key, Request};
 use x509_parser::{
     certification_request::X509CertificationRequest,
     cri_attributes::ParsedCriAttribute,
@@ -15,15 +14,17 @@ use x509_parser::{
     x509::{SubjectPublicKeyInfo, X509Name},
 };
 
+use crate::rule::{Csr, Extension, Key, Request};
+
 /// Nothing larger is parsed at all; the rule's own limit is lower.
-pub const SIZE_LIMIT_BYTES: usize = 64 << 10;
+pub(crate) const SIZE_LIMIT_BYTES: usize = 64 << 10;
 
 const BEGIN: &str = "-----BEGIN CERTIFICATE REQUEST-----";
 const END: &str = "-----END CERTIFICATE REQUEST-----";
 
 /// Why a request cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SigningError {
+pub(crate) enum SigningError {
     #[error("it has {0} bytes, and more than {SIZE_LIMIT_BYTES} are not read")]
     Size(usize),
     #[error("it is not one PEM block of a certificate request and nothing else")]
@@ -64,7 +65,7 @@ pub fn is_decided(object: &CertificateSigningRequest) -> bool {
 ///
 /// # Errors
 /// If it is too large, is not exactly one request, or has a part that is not understood.
-pub fn parse(request: &[u8]) -> Result<Csr, SigningError> {
+pub(crate) fn parse(request: &[u8]) -> Result<Csr, SigningError> {
     if request.len() > SIZE_LIMIT_BYTES {
         return Err(SigningError::Size(request.len()));
     }

@@ -1,25 +1,22 @@
-//! Approves signing requests of agents by the rule in [`nodewell_remediation::enrolment`], as an identity of its own:
-//! it may approve for one signer and do nothing else, and what acts on nodes cannot approve.
+//! Approves signing requests of agents by the rule, round after round, as an identity of its own: it may approve for
+//! one signer and do nothing else, and what acts on nodes cannot approve.
 //!
 //! Needs: `list certificatesigningrequests`, `patch certificatesigningrequests/approval`, and `approve` on `signers` named
 //! `kubernetes.io/kube-apiserver-client`.
 
 use std::{collections::BTreeMap, future::Future, time::Duration};
 
-use nodewell_remediation::{
-    enrolment::{ApprovalDecision, Rejection, Request, Rule, judge},
-    time::Now,
-};
+use nodewell_reconcile::{api_error::ApiError, lease_deadline::LeaseDeadline};
+use nodewell_remediation::time::Now;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::{api_error::ApiError, lease_deadline::LeaseDeadline};
+use crate::rule::{ApprovalDecision, Rejection, Request, Rule, judge};
 
 /// Signing requests, as far as the approver needs them.
 pub trait Requests {
     /// All that are undecided, each with what it contains (or why that cannot be read); others may be among them.
     fn all(&self) -> impl Future<Output = Result<Vec<Request>, ApiError>>;
-    /// Adds the condition Approved (`nodewell_remediation::enrolment::approval_body`), if the request still has this
-    /// UID and resourceVersion.
+    /// Adds the condition Approved ([`crate::approval_body`]), if the request still has this UID and resourceVersion.
     fn approve(&self, request: &Request, message: &str) -> impl Future<Output = Result<(), ApiError>>;
     /// Adds the condition Denied, under the same preconditions.
     fn deny(&self, request: &Request, message: &str) -> impl Future<Output = Result<(), ApiError>>;
@@ -50,7 +47,7 @@ pub struct Approver<R> {
 /// Decisions in one round; a flood of requests waits for the next ones.
 const MOST_A_ROUND: usize = 50;
 /// Between two rounds. `nodewell enroll` waits for ten minutes.
-pub const ROUND: Duration = Duration::from_secs(5);
+const ROUND: Duration = Duration::from_secs(5);
 
 impl<R: Requests> Approver<R> {
     #[must_use]

@@ -1,12 +1,12 @@
 //! Requests that `nodewell enroll` makes, and what becomes of every changed one.
 
-use nodewell_remediation::enrolment::{ApprovalDecision, GROUP, Rejection, Request, Rule, SIGNER, judge};
 use rcgen::{
     CertificateParams, CustomExtension, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose,
     PKCS_ECDSA_P384_SHA384, PKCS_ED25519, SanType,
 };
 
 use super::*;
+use crate::rule::{ApprovalDecision, GROUP, Rejection, Rule, SIGNER, judge};
 
 /// As `nodewell enroll` makes it.
 fn ours() -> CertificateParams {

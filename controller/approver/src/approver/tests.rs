@@ -2,13 +2,11 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use nodewell_remediation::{
-    enrolment::{Csr, GROUP, Key, SIGNER},
-    time::Moment,
-};
+use nodewell_remediation::time::Moment;
 use tokio::{sync::watch, time::Instant};
 
 use super::*;
+use crate::rule::{Csr, GROUP, Key, SIGNER};
 
 fn request(node: &str, by: &str) -> Request {
     Request {
