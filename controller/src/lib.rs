@@ -18,7 +18,6 @@ pub mod kdump;
 pub mod kube;
 pub mod metrics;
 mod notify;
-pub mod reaper;
 pub mod report;
 pub mod tally;
 pub mod watch;

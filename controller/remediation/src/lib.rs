@@ -16,7 +16,6 @@ pub mod facts;
 pub mod fence;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
-pub mod govaluate;
 pub mod guard;
 pub mod leader_report;
 pub mod liveness;
@@ -25,7 +24,6 @@ pub mod method;
 pub mod node_report;
 pub mod policy;
 pub mod predicate;
-pub mod reaper;
 pub mod shutdown;
 pub mod snapshot;
 #[cfg(test)]

@@ -17,22 +17,15 @@ use std::{
 };
 
 use nodewell_reconcile::{cache::Cache, clock::Clock};
-use nodewell_remediation::{
-    api::policy::Mode,
-    policy::Policy,
-    predicate::Predicate,
-    reaper::{self, POLICY_NAME, Read, ReaperConfig},
-    snapshot::Snapshot,
-    time::Now,
-};
-use nodewell_settings::Location;
+use nodewell_remediation::{api::policy::Mode, policy::Policy, predicate::Predicate, snapshot::Snapshot, time::Now};
+use nodewell_settings::{Diagnostic, Location};
 use tokio::time::sleep;
 
 pub use counted::Reaping;
 pub use feed::Feeding;
-pub use plugins::{Plugins, Unfit};
+pub use plugins::{PLUGINS, Plugins, Unfit};
 
-use crate::config::{self, Diagnostic};
+use crate::config::{self, POLICY_NAME, Read, ReaperConfig, ReaperDiagnostic};
 
 /// As often as decisions are made at least.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -64,10 +57,10 @@ pub fn read(file: &Path) -> Result<Read, Vec<Diagnostic>> {
 /// # Errors
 /// Every error, with its line.
 pub fn parse(file: &Path, text: &str) -> Result<Read, Vec<Diagnostic>> {
-    reaper::read(text).map_err(|diagnostics| diagnostics.iter().map(|diagnostic| located(file, diagnostic)).collect())
+    config::read(text).map_err(|diagnostics| diagnostics.iter().map(|diagnostic| located(file, diagnostic)).collect())
 }
 
-fn located(file: &Path, diagnostic: &reaper::ReaperDiagnostic) -> Diagnostic {
+fn located(file: &Path, diagnostic: &ReaperDiagnostic) -> Diagnostic {
     match usize::try_from(diagnostic.line) {
         Ok(line) if line > 0 => Diagnostic::new(Location { file: file.to_owned(), line }, &diagnostic.problem),
         _ => Diagnostic::of_file(file, &diagnostic.problem),
@@ -81,10 +74,10 @@ impl Reaper {
     /// What no policy can be made of.
     pub fn new(config: ReaperConfig, has_plugins: bool) -> Result<Self, Vec<Diagnostic>> {
         let config = ReaperConfig { skip_reaping: config.skip_reaping || !has_plugins, ..config };
-        let (spec, judge) = reaper::to_policy(&config);
+        let (spec, judge) = config::to_policy(&config);
         let policy = Policy::compile_with(POLICY_NAME, spec, Predicate::Other(judge)).map_err(|errors| {
-            let diagnostic = |error| config::of_all(format!("the policy made of node-reaper's configuration: {error}"));
-            errors.into_iter().map(diagnostic).collect::<Vec<_>>()
+            let text = |error| format!("the policy made of node-reaper's configuration: {error}");
+            errors.into_iter().map(|error| Diagnostic::of_file("the configuration", text(error))).collect::<Vec<_>>()
         })?;
         Ok(Self(Arc::new(Inner { config, policy, allowed: AtomicBool::new(false) })))
     }
@@ -98,7 +91,7 @@ impl Reaper {
 
     /// Looks at what speaks against it in this cluster, which decides whether it may act from now on.
     pub fn look(&self, snapshot: &Snapshot, now: Now) -> Vec<String> {
-        let refusals = reaper::refusals(&self.0.config, snapshot, now);
+        let refusals = config::refusals(&self.0.config, snapshot, now);
         self.0.allowed.store(refusals.is_empty(), Ordering::Relaxed);
         refusals
     }
@@ -148,7 +141,7 @@ pub fn announce(file: &Path, read: &Read, has_plugins: bool) {
     for warning in &read.warnings {
         tracing::warn!(%file, warning, "node-reaper's configuration");
     }
-    for deviation in reaper::deviations(&read.config) {
+    for deviation in config::deviations(&read.config) {
         tracing::info!(%file, deviation, "otherwise than node-reaper");
     }
     if !has_plugins && !read.config.skip_reaping {

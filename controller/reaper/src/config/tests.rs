@@ -3,14 +3,20 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-
-use super::*;
-use crate::{
-    api::policy::{Amount, Mode},
+use nodewell_remediation::{
+    api::{
+        CORDONED_BY,
+        policy::{Amount, Mode},
+    },
     drain::DrainRules,
     facts::{Condition, ConditionStatus, Node, OLD_ZONE, ZONE},
     snapshot::Snapshot,
     time::{Moment, Now},
+};
+
+use super::{
+    decision::{ReapDecision, Reason, decide_one},
+    *,
 };
 
 const EXAMPLE: &str = include_str!("../../../../docs/examples/node-reaper.yaml");
@@ -284,7 +290,7 @@ fn our_own_cordon_does_not_end_what_it_began() {
     nodes[0].unschedulable = true;
     let by_others = cluster(std::slice::from_ref(&nodes));
     assert_eq!(not("", "a-bad0", &by_others), "reapPredicate is false");
-    nodes[0].annotations.insert(crate::api::CORDONED_BY.into(), POLICY_NAME.into());
+    nodes[0].annotations.insert(CORDONED_BY.into(), POLICY_NAME.into());
     assert_eq!(decide("", "a-bad0", &cluster(&[nodes])), Ok(ReapDecision::Reap));
 }
 
@@ -375,11 +381,4 @@ fn the_maxima_become_the_budget() {
     let text = "maxNodesUnhealthy: 3\nmaxNodesUnhealthyInSameZone: 20%\n";
     assert_eq!(amounts(text), (Amount::Count(3), percent("20%"), Some(1)));
     assert_eq!(amounts(&format!("{text}compat: strict\n")).1, percent("100%"));
-}
-
-#[test]
-fn the_provider_is_what_stands_before_the_colon() {
-    assert_eq!(provider("aws:///us-west-2a/i-1"), Some("aws"));
-    assert_eq!(provider(""), None);
-    assert_eq!(provider("://x"), None);
 }

@@ -1,8 +1,14 @@
 //! node-reaper's predicates, as people have had them for years.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, time::Duration};
 
-use super::facts::{node, now, snapshot};
+use jiff::Timestamp;
+use nodewell_remediation::{
+    facts::{Condition, ConditionStatus, Effect, LeaseView, Node, Taint, ZONE},
+    snapshot::Snapshot,
+    time::{Moment, Now},
+};
+
 use crate::govaluate::{Expression, LONGEST_TEXT, Value};
 
 /// Sixteen texts of a variable that are joined to each other are longer than any value may be.
@@ -29,9 +35,46 @@ pub fn govaluate(input: &[u8]) {
     if let Ok(value) = &value {
         assert!(size(value) <= VALUE_LIMIT_BYTES, "{} bytes", size(value));
     }
-    let (node, known) = (node(), snapshot());
-    let answer = expression.judge(&node, &known, now(1000));
-    assert_eq!(answer, expression.judge(&node, &known, now(1000)), "the same question");
+    let (node, known, now) = (node(), snapshot(), now(1000));
+    let answer = expression.judge(&node, &known, now);
+    assert_eq!(answer, expression.judge(&node, &known, now), "the same question");
+}
+
+/// Wall time at moment 0; the Node is a day older.
+const EPOCH: Timestamp = Timestamp::constant(1_800_000_000, 0);
+
+fn now(secs: u64) -> Now {
+    let since = Duration::from_secs(secs);
+    Now { moment: Moment(since), wall: EPOCH + since }
+}
+
+/// One that has something of everything.
+fn node() -> Node {
+    let text = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+    let condition = |(kind, status)| Condition { kind: String::from(kind), status, ..Condition::default() };
+    let conditions = [("Ready", ConditionStatus::False), ("ReadonlyFilesystem", ConditionStatus::Unknown)];
+    Node {
+        name: "n1".into(),
+        uid: "u1".into(),
+        created: EPOCH - Duration::from_hours(24),
+        labels: [("gpu", "a100"), (ZONE, "z1")].map(text).into(),
+        annotations: [("note", "2026-01-02T03:04:05Z")].map(text).into(),
+        taints: vec![Taint { key: "k".into(), value: "v".into(), effect: Effect::NoSchedule }],
+        conditions: conditions.map(condition).into(),
+        ..Node::default()
+    }
+}
+
+/// What the cluster knows of it.
+fn snapshot() -> Snapshot {
+    let lease = LeaseView {
+        resource_version: String::new(),
+        holder: "n1".into(),
+        renewed: None,
+        duration: Duration::from_secs(40),
+        change_seen_at: now(945).moment,
+    };
+    Snapshot { kubelet_leases: [("n1".to_owned(), lease)].into(), ..Snapshot::default() }
 }
 
 /// By the length of its name: of every kind.

@@ -3,29 +3,28 @@
 use std::{fmt, time::Duration};
 
 use jiff::SignedDuration;
-
-use crate::{
+use nodewell_remediation::{
     api::CORDONED_BY,
     facts::{Node, OLD_ZONE},
-    govaluate::Value,
     snapshot::Snapshot,
     time::Now,
 };
 
 use super::{
     Maximum,
-    config::{Compat, Predicate, ReaperConfig},
+    keys::{Compat, Predicate, ReaperConfig},
 };
+use crate::govaluate::Value;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReapDecision {
+pub(super) enum ReapDecision {
     Reap,
     Not(Reason),
 }
 
 /// Why a node is not reaped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
+pub(super) enum Reason {
     /// `reapPredicate` is false: the node needs nothing.
     PredicateFalse,
     TooNew {
@@ -63,7 +62,12 @@ impl fmt::Display for Reason {
 }
 
 /// In node-reaper's order. Errors (a predicate that cannot be judged on *any* node, a missing zone) reap nothing.
-pub fn decide_one(config: &ReaperConfig, node: &Node, snapshot: &Snapshot, now: Now) -> Result<ReapDecision, String> {
+pub(super) fn decide_one(
+    config: &ReaperConfig,
+    node: &Node,
+    snapshot: &Snapshot,
+    now: Now,
+) -> Result<ReapDecision, String> {
     let evaluation = PredicateEvaluation::new(config, snapshot, now);
     if !evaluation.is_reapable(node)? {
         return Ok(ReapDecision::Not(Reason::PredicateFalse));

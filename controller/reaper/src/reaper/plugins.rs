@@ -9,10 +9,10 @@ use std::{
 };
 
 use nodewell_power::{provider::Provider, runner::Runner};
-use nodewell_remediation::{facts::Node, reaper};
+use nodewell_remediation::facts::Node;
 
-use crate::config::PLUGINS;
-
+/// Where administrators put plug-ins of providers.
+pub const PLUGINS: &str = "/usr/libexec/nodewell/reapers";
 /// How long a plug-in's machine may take to be gone.
 const GONE_WITHIN: Duration = Duration::from_secs(600);
 const ANY_EXECUTE: u32 = 0o111;
@@ -77,12 +77,18 @@ impl Plugins {
     /// There is none: why, and what there is.
     pub fn of(&self, node: &Node) -> Result<&Provider, String> {
         let known: Vec<&str> = self.by_kind.keys().map(String::as_str).collect();
-        let kind = reaper::provider(&node.provider_id)
+        let kind = provider(&node.provider_id)
             .ok_or_else(|| format!("Node {} has no spec.providerID, so no plug-in is for it", node.name))?;
         self.by_kind.get(kind).ok_or_else(|| {
             format!("no plug-in is of type {kind:?}, as Node {}'s providerID begins; there are {known:?}", node.name)
         })
     }
+}
+
+/// The cloud provider of a node, whose program deletes the machine: its providerID up to the first colon. Nothing where
+/// there is none.
+fn provider(provider_id: &str) -> Option<&str> {
+    provider_id.split(':').next().filter(|provider| !provider.is_empty())
 }
 
 /// In the order of their names; commas part what is named in one argument, as node-reaper's `-plugin` has it.
@@ -147,5 +153,12 @@ mod tests {
         assert!(programs(&[PLUGINS.into()]).is_ok());
         let error = programs(&[folder.path().join("no")]).unwrap_err().to_string();
         assert!(error.contains("[fencing] plugins") && error.contains("/no"), "{error}");
+    }
+
+    #[test]
+    fn the_provider_is_what_stands_before_the_colon() {
+        assert_eq!(provider("aws:///us-west-2a/i-1"), Some("aws"));
+        assert_eq!(provider(""), None);
+        assert_eq!(provider("://x"), None);
     }
 }

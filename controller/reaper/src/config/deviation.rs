@@ -1,14 +1,14 @@
 //! What is done otherwise than by node-reaper, and configurations with which the controller does not start.
 
-use crate::{
+use nodewell_remediation::{
     facts::{Condition, ConditionStatus, Node},
     snapshot::Snapshot,
     time::{Moment, Now},
 };
 
 use super::{
-    config::{Compat, ReaperConfig},
     decision::PredicateEvaluation,
+    keys::{Compat, ReaperConfig},
 };
 
 const ALWAYS: [&str; 9] = [
@@ -55,7 +55,7 @@ pub fn deviations(config: &ReaperConfig) -> Vec<String> {
 
 /// Why the controller does not act on this configuration in this cluster; none while `dryRun` is true.
 #[must_use]
-pub fn refusals(config: &ReaperConfig, snapshot: &Snapshot, now: Now) -> Vec<String> {
+pub(crate) fn refusals(config: &ReaperConfig, snapshot: &Snapshot, now: Now) -> Vec<String> {
     if config.dry_run {
         return Vec::new();
     }

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use proptest::prelude::*;
-
-use super::{Expression, Value};
-use crate::{
+use nodewell_remediation::{
     facts::{Condition, ConditionStatus, Effect, LeaseView, Node, Taint},
     snapshot::Snapshot,
     time::{Moment, Now},
 };
+use proptest::prelude::*;
+
+use super::{Expression, Value};
 
 fn node() -> Node {
     let condition = |kind: &str, status, reason: &str| Condition {

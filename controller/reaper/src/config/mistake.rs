@@ -1,7 +1,8 @@
 //! What is wrong in a line of node-reaper's YAML that does not fit its key, and what to write.
 
-use super::config::KEYS;
-use crate::method::suggestions::distance;
+use nodewell_remediation::method::suggestions::distance;
+
+use super::keys::KEYS;
 
 const TRUTHS: [&str; 5] = ["drainForceRetryOnError", "useEviction", "skipReaping", "dryRun", "reapEvenIfDrainFailed"];
 const SECONDS: [&str; 3] = ["newNodeGracePeriodSeconds", "drainTimeoutSeconds", "podDeletionGracePeriodSeconds"];

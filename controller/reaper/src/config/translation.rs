@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{
+use nodewell_remediation::{
     api::policy::{
         Amount, BudgetSpec, ControlPlane, CordonStep, DrainStep, DurationString, Mode, ReapStep, RemediationPolicySpec,
         Selector, StepSpec,
@@ -15,8 +15,8 @@ use crate::{
 
 use super::{
     Maximum,
-    config::{Compat, ReaperConfig},
     decision::{ReapDecision, Reason, decide_one},
+    keys::{Compat, ReaperConfig},
 };
 
 /// What the policy is called in records, Events and metrics.
@@ -27,7 +27,7 @@ const FORCED_DELETIONS: Duration = Duration::from_secs(30);
 
 /// The policy's spec, and what judges in place of `when` (which only shows the predicate to people: it is not CEL).
 #[must_use]
-pub fn to_policy(config: &ReaperConfig) -> (RemediationPolicySpec, Arc<dyn Judge>) {
+pub(crate) fn to_policy(config: &ReaperConfig) -> (RemediationPolicySpec, Arc<dyn Judge>) {
     let spec = RemediationPolicySpec {
         selector: Selector::default(),
         when: config.reap.text.clone(),
@@ -52,7 +52,7 @@ pub fn to_policy(config: &ReaperConfig) -> (RemediationPolicySpec, Arc<dyn Judge
 /// True of a node that node-reaper would reap. A limit that is reached is an error and not false: false would give the node
 /// back, an error blocks what is under way.
 #[derive(Debug)]
-pub struct ReaperJudge {
+struct ReaperJudge {
     config: ReaperConfig,
 }
 

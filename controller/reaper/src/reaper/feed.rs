@@ -10,10 +10,10 @@ use nodewell_reconcile::{
 use nodewell_remediation::{
     api::{fence::NodeFence, policy::RemediationPolicy},
     facts::{LeaseView, Node},
-    reaper::POLICY_NAME,
 };
 
 use super::Reaper;
+use crate::config::POLICY_NAME;
 
 /// Takes what watches see; the cluster's policies come and go around the file's.
 #[derive(Debug, Clone)]

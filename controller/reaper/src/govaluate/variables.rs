@@ -1,6 +1,6 @@
 //! What a node's variables are.
 
-use crate::{
+use nodewell_remediation::{
     facts::Node,
     snapshot::Snapshot,
     time::{Moment, Now},

@@ -19,7 +19,7 @@ mod machine;
 mod value;
 mod variables;
 
-use crate::{facts::Node, snapshot::Snapshot, time::Now};
+use nodewell_remediation::{facts::Node, snapshot::Snapshot, time::Now};
 
 use machine::Op;
 pub use value::Value;

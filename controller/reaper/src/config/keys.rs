@@ -81,9 +81,9 @@ impl Predicate {
 /// One error, with its line; 0 where it has none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{line}: {problem}")]
-pub struct ReaperDiagnostic {
-    pub line: u64,
-    pub problem: String,
+pub(crate) struct ReaperDiagnostic {
+    pub(crate) line: u64,
+    pub(crate) problem: String,
 }
 
 /// What was read, and what is odd about it without being wrong.
@@ -125,7 +125,7 @@ fn truth<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<bool>, D::Err
 }
 
 /// Every error at once, but for YAML that cannot be read at all. An empty file is all defaults.
-pub fn read(text: &str) -> Result<Read, Vec<ReaperDiagnostic>> {
+pub(crate) fn read(text: &str) -> Result<Read, Vec<ReaperDiagnostic>> {
     let file: Option<File> = serde_saphyr::from_str(text).map_err(|error| {
         let line = error.location().map_or(0, |location| location.line());
         vec![ReaperDiagnostic { line, problem: explained(text, line, &error.without_snippet().to_string()) }]
