@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
+use nodewell_approver::{Approver, Rule};
 use nodewell_reconcile::{
     clock::Clock,
-    enrolment::Approver,
     leader::{Term, in_each},
 };
-use nodewell_remediation::enrolment::Rule;
 
 use crate::{
     config,

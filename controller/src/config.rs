@@ -28,8 +28,6 @@ pub const DEFAULT_CONFIG: &str = "/etc/nodewell/nodewell-controller.toml";
 pub const PAUSE_FILES: [&str; 2] = ["/run/nodewell-controller/pause", "/etc/nodewell/pause"];
 /// Where distributions install fence agents.
 pub const AGENTS: &str = "/usr/sbin";
-/// Where administrators put plug-ins of providers.
-pub const PLUGINS: &str = "/usr/libexec/nodewell/reapers";
 
 /// Where medik8s' operators store their Leases of nodes.
 pub const CLAIMS: &str = "medik8s-leases";

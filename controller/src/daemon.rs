@@ -19,6 +19,7 @@ use nodewell_power::{
     native::{self, NativePower},
     runner::Runner,
 };
+use nodewell_reaper::{Feeding, Plugins, Reaper, Reaping, Unfit};
 use nodewell_reconcile::{
     audit::Audit,
     cache::{Cache, Limits},
@@ -34,7 +35,6 @@ use crate::{
     external, kdump,
     kube::{ConnectError, KubeCluster, KubeSettings, Requests, connect},
     metrics, notify,
-    reaper::{self, Feeding, Plugins, Reaper, Reaping, Unfit},
     tally::Tally,
     watch,
     webhook::{self, Reviewer},
@@ -222,8 +222,8 @@ pub fn power(config: &Config, cluster: &Arc<KubeCluster>) -> Result<NativePower<
 /// node-reaper's configuration, if there is one, announced.
 fn reaper(config: &Config, plugins: &Plugins) -> Result<Option<Reaper>, Vec<Diagnostic>> {
     let Some(file) = &config.node_reaper_config else { return Ok(None) };
-    let read = reaper::read(file)?;
-    reaper::announce(file, &read, !plugins.is_empty());
+    let read = nodewell_reaper::read(file)?;
+    nodewell_reaper::announce(file, &read, !plugins.is_empty());
     Reaper::new(read.config, !plugins.is_empty()).map(Some)
 }
 

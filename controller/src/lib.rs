@@ -12,16 +12,13 @@ pub mod clock;
 pub mod config;
 pub mod daemon;
 mod external;
-pub mod feed;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 pub mod kdump;
 pub mod kube;
 pub mod metrics;
 mod notify;
-pub mod reaper;
 pub mod report;
-pub mod signing;
 pub mod tally;
 pub mod watch;
 pub mod webhook;

@@ -5,11 +5,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use nodewell_approver::{Approver, Requests};
 use nodewell_power::native::LoginCounts;
-use nodewell_reconcile::{
-    enrolment::{self, Approver, Requests},
-    liveness::{self, Conditions, Liveness},
-};
+use nodewell_reconcile::liveness::{self, Conditions, Liveness};
 
 use crate::{audit, kdump};
 
@@ -26,7 +24,7 @@ pub struct TallySnapshot {
     pub liveness: liveness::Counts,
     /// Silent agents are left alone, because too many are silent at once or something stops everything.
     pub blocked: bool,
-    pub enrolment: enrolment::Counts,
+    pub enrolment: nodewell_approver::Counts,
     /// Requests that were not approved, by reason.
     pub refused: BTreeMap<&'static str, u64>,
     /// Of these, those that wait for a person now.

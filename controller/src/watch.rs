@@ -12,7 +12,7 @@ mod tests;
 
 use std::{cell::RefCell, collections::BTreeSet, time::Duration};
 
-use nodewell_reconcile::{api_error::ApiError, clock::Clock, cluster::LeaseKind};
+use nodewell_reconcile::{api_error::ApiError, cache::Source, clock::Clock, cluster::LeaseKind, feed::Feed};
 use nodewell_remediation::api::{GROUP, VERSION};
 use nodewell_time::Backoff;
 use serde::de::DeserializeOwned;
@@ -21,10 +21,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use crate::{
-    feed::{Feed, Source},
-    kube::{KUBELET_LEASES, Wire},
-};
+use crate::kube::{KUBELET_LEASES, Wire};
 use sinks::{Events, Fences, Leases, Nodes, Policies};
 use stream::{Change, Changes, forgot, is_before};
 

@@ -3,12 +3,10 @@
 
 mod cel;
 mod facts;
-mod govaluate;
 mod metadata;
 mod methods;
 
 pub use cel::cel;
-pub use govaluate::govaluate;
 pub use metadata::metadata;
 pub use methods::methods;
 
@@ -19,11 +17,6 @@ mod tests {
     #[test]
     fn the_corpus_of_cel_expressions_is_harmless() {
         replay_corpus("cel", super::cel);
-    }
-
-    #[test]
-    fn the_corpus_of_govaluate_expressions_is_harmless() {
-        replay_corpus("govaluate", super::govaluate);
     }
 
     #[test]

@@ -11,14 +11,11 @@ pub mod action;
 pub mod api;
 pub mod decide;
 pub mod drain;
-pub mod enrolment;
 pub mod external;
 pub mod facts;
 pub mod fence;
-pub mod forecast;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
-pub mod govaluate;
 pub mod guard;
 pub mod leader_report;
 pub mod liveness;
@@ -27,7 +24,6 @@ pub mod method;
 pub mod node_report;
 pub mod policy;
 pub mod predicate;
-pub mod reaper;
 pub mod shutdown;
 pub mod snapshot;
 #[cfg(test)]

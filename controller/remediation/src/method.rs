@@ -16,7 +16,7 @@ mod plugs;
 mod properties;
 mod read;
 mod source;
-pub(crate) mod suggestions;
+pub mod suggestions;
 mod values;
 
 use std::{

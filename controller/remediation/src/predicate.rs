@@ -1,5 +1,5 @@
-//! Predicates: expressions that are true of a node that needs remediation. CEL in policies (`spec.when`), govaluate's
-//! language in node-reaper's configuration.
+//! Predicates: expressions that are true of a node that needs remediation. CEL in policies (`spec.when`); another
+//! language is a [`Judge`] of another crate (`nodewell-reaper` has node-reaper's).
 
 pub mod cel;
 

@@ -3,18 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use nodewell_reaper::{KEYS, Reaper, deviations};
 use nodewell_remediation::{
     guard::never,
     policy::{Policy, warnings},
-    reaper::{KEYS, deviations},
 };
 use serde_json::{Value, json};
 
 use super::{CommandError, Global, accept, error::print};
-use crate::{
-    config::{Config, Diagnostic},
-    reaper::{self, Reaper},
-};
+use crate::config::{Config, Diagnostic};
 
 /// Check configuration and policies without a cluster.
 #[derive(Debug, Args)]
@@ -120,7 +117,7 @@ fn is_of_node_reaper(text: &str) -> bool {
 
 /// What is odd about it, and what is done otherwise than by node-reaper.
 fn node_reaper(file: &Path, text: &str) -> Result<String, Vec<Diagnostic>> {
-    let read = reaper::parse(file, text)?;
+    let read = nodewell_reaper::parse(file, text)?;
     Reaper::new(read.config.clone(), true)?;
     let mut summary = "node-reaper's configuration is right".to_owned();
     read.warnings.iter().for_each(|warning| summary.push_str(&format!("\n  beware: {warning}")));

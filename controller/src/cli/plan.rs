@@ -14,10 +14,9 @@ pub(super) mod table;
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use clap::Args;
+use nodewell_forecast::NodeForecast;
 use nodewell_reconcile::clock::Clock;
-use nodewell_remediation::{
-    decide::Memory, forecast::NodeForecast, guard::budgets::usage, node_report::NodeReport, snapshot::Snapshot,
-};
+use nodewell_remediation::{decide::Memory, guard::budgets::usage, node_report::NodeReport, snapshot::Snapshot};
 use serde_json::{Value, json};
 
 use self::policies::PolicyResult;

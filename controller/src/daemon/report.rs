@@ -3,6 +3,7 @@
 use std::{convert::Infallible, time::Duration};
 
 use jiff::Timestamp;
+use nodewell_reaper::Reaper;
 use nodewell_reconcile::{cache::Cache, clock::Clock};
 use nodewell_remediation::{guard::budgets::usage, snapshot::Snapshot, time::Now};
 use tokio::time::sleep;
@@ -11,7 +12,6 @@ use super::own_objects::Writer;
 use crate::{
     config::Config,
     kube::KubeCluster,
-    reaper::Reaper,
     report::{self, Budget, Configuration, Report},
 };
 

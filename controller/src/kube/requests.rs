@@ -1,13 +1,12 @@
-//! Signing requests, with the approver's own rights: the trait `Requests` of the reconciler that approves.
+//! Signing requests, with the approver's own rights: the trait `Requests` of `nodewell-approver`.
 
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
-use nodewell_reconcile::{api_error::ApiError, enrolment::Requests};
-use nodewell_remediation::enrolment::{Decision, Request, approval_body};
+use nodewell_approver::{Decision, Request, Requests, approval_body, signing};
+use nodewell_reconcile::api_error::ApiError;
 use serde_json::Value;
 
 use super::wire::{Wire, escaped};
-use crate::signing;
 
 const COLLECTION: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 

@@ -46,7 +46,7 @@ pub(super) fn done(page: &mut Exposition, tally: &TallySnapshot, leads: bool) {
 
 #[cfg(test)]
 mod tests {
-    use nodewell_reconcile::{enrolment, liveness};
+    use nodewell_reconcile::liveness;
 
     use super::*;
 
@@ -54,7 +54,7 @@ mod tests {
         TallySnapshot {
             liveness: liveness::Counts { marked_unknown: 2, collected: 1, ..liveness::Counts::default() },
             blocked: true,
-            enrolment: enrolment::Counts { approved: 3, ..enrolment::Counts::default() },
+            enrolment: nodewell_approver::Counts { approved: 3, ..nodewell_approver::Counts::default() },
             refused: [("AnotherNode", 1)].into(),
             waiting: [("AnotherNode", 1)].into(),
             ..TallySnapshot::default()

@@ -6,8 +6,9 @@ use nodewell_metrics::{
     Exposition,
     MetricType::{Counter, Gauge},
 };
+use nodewell_reaper::{DRAIN_FAIL_TOTAL, DRAIN_TOTAL, POLICY_NAME, REAP_FAIL_TOTAL, REAP_TOTAL};
 use nodewell_reconcile::cache::Counts;
-use nodewell_remediation::{node_report::NodeReport, reaper, snapshot::Snapshot};
+use nodewell_remediation::{node_report::NodeReport, snapshot::Snapshot};
 
 use super::{Shown, agents, done, fence_requests, fenceable, logins, stranded};
 use crate::{audit::Counts as AuditCounts, kdump, kube::Asked};
@@ -39,7 +40,7 @@ pub(super) fn text(shown: &Shown) -> String {
     done::show(&mut page, &shown.cache);
     requests(&mut page, shown);
     if shown.node_reaper {
-        node_reaper(&mut page, shown.cache.counts(reaper::POLICY_NAME));
+        node_reaper(&mut page, shown.cache.counts(POLICY_NAME));
     }
     page.into_text()
 }
@@ -70,10 +71,10 @@ fn crash_dumps(page: &mut Exposition, counts: kdump::Counts) {
 /// Under node-reaper's own names, so that its dashboards and alerts go on.
 fn node_reaper(page: &mut Exposition, counts: Counts) {
     let all = [
-        (reaper::DRAIN_TOTAL, "Nodes whose drain was begun.", counts.drains),
-        (reaper::DRAIN_FAIL_TOTAL, "Nodes whose drain failed, the forced retry included.", counts.drains_failed),
-        (reaper::REAP_TOTAL, "Nodes whose provider was asked to reap them.", counts.reaps),
-        (reaper::REAP_FAIL_TOTAL, "Nodes that could not be reaped.", counts.reaps_failed),
+        (DRAIN_TOTAL, "Nodes whose drain was begun.", counts.drains),
+        (DRAIN_FAIL_TOTAL, "Nodes whose drain failed, the forced retry included.", counts.drains_failed),
+        (REAP_TOTAL, "Nodes whose provider was asked to reap them.", counts.reaps),
+        (REAP_FAIL_TOTAL, "Nodes that could not be reaped.", counts.reaps_failed),
     ];
     for (name, help, count) in all {
         page.metric(name, Counter, help).sample(&[], count);

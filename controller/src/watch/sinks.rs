@@ -6,7 +6,7 @@ use k8s_openapi::api::{
     coordination::v1::Lease,
     core::v1::{Event, Node},
 };
-use nodewell_reconcile::{clock::Clock, cluster::LeaseKind};
+use nodewell_reconcile::{cache::Source, clock::Clock, cluster::LeaseKind, feed::Feed};
 use nodewell_remediation::{
     api::{SHUTDOWN, fence::NodeFence},
     policy,
@@ -15,10 +15,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::Sink;
-use crate::{
-    feed::{Feed, Source},
-    kube::{FIELD_MANAGER, convert, ended::is_ended},
-};
+use crate::kube::{FIELD_MANAGER, convert, ended::is_ended};
 
 pub(super) struct Nodes<F> {
     feed: F,

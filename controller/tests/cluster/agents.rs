@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
+use nodewell_approver::{ApprovalDecision, Request, Requests, Rule, judge};
 use nodewell_controller::kube::{AgentConditions, SigningRequests};
 use nodewell_reconcile::{
     api_error::ApiError,
     cluster::{Configuration, Marks, Nodes, Records},
-    enrolment::Requests,
     liveness::Conditions,
 };
-use nodewell_remediation::{
-    enrolment::{ApprovalDecision, Request, Rule, judge},
-    liveness::{AGENT_FIELD_MANAGER, Evidence, RawCondition, StatusView},
-};
+use nodewell_remediation::liveness::{AGENT_FIELD_MANAGER, Evidence, RawCondition, StatusView};
 use rcgen::{CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose};
 use serde_json::{Value, json};
 

@@ -2,8 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use nodewell_controller::feed::{Feed, NodeEvent, Source};
-use nodewell_reconcile::cluster::{LeaseKind, Marks, Records};
+use nodewell_reconcile::{
+    cache::{NodeEvent, Source},
+    cluster::{LeaseKind, Marks, Records},
+    feed::Feed,
+};
 use nodewell_remediation::{
     action::EventDraft,
     api::{fence::NodeFence, policy::RemediationPolicy},

@@ -9,7 +9,8 @@ const RUNBOOK: &str = include_str!("../../../docs/runbook.md");
 /// What blocks; the other files are of Events and conditions.
 const BLOCKERS: [&str; 2] =
     [include_str!("../../remediation/messages/guards.toml"), include_str!("../../remediation/messages/fence.toml")];
-const FOLDERS: [&str; 4] = ["remediation/src", "reconcile/src", "power/src", "src"];
+const FOLDERS: [&str; 7] =
+    ["remediation/src", "forecast/src", "reconcile/src", "approver/src", "power/src", "reaper/src", "src"];
 /// Calls that take the key of a message first.
 const CALLS: [&str; 8] = [
     "Message::plain(\"",

@@ -2,13 +2,10 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use nodewell_controller::{
-    daemon::SUPERVISOR,
-    kube::convert,
-    reaper::{Plugins, Unfit},
-};
+use nodewell_controller::{daemon::SUPERVISOR, kube::convert};
 use nodewell_kit::write_program;
 use nodewell_power::{runner::Runner, supervisor::boottime_millis};
+use nodewell_reaper::{Plugins, Unfit};
 use nodewell_remediation::{facts::Node, time::Moment};
 use tempfile::TempDir;
 

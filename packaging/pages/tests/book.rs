@@ -11,7 +11,7 @@ use std::{
 use tempfile::TempDir;
 
 /// The pages, what they are held to, and what they link to.
-const PARTS: [&str; 15] = [
+const PARTS: [&str; 18] = [
     "docs",
     "packaging",
     "agent/rules/shipped",
@@ -19,7 +19,10 @@ const PARTS: [&str; 15] = [
     "controller/src/cli.rs",
     "controller/kubectl/src/cli.rs",
     "controller/README.md",
+    "controller/approver/Cargo.toml",
+    "controller/forecast/Cargo.toml",
     "controller/power/Cargo.toml",
+    "controller/reaper/Cargo.toml",
     "controller/reconcile/Cargo.toml",
     "controller/remediation/Cargo.toml",
     "tests/sim/Cargo.toml",

@@ -1,5 +1,5 @@
-//! See `nodewell_controller::fuzzing::csr`.
+//! See `nodewell_approver::fuzzing::csr`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| nodewell_controller::fuzzing::csr(input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| nodewell_approver::fuzzing::csr(input));

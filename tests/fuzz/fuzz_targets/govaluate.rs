@@ -1,5 +1,5 @@
-//! See `nodewell_remediation::fuzzing::govaluate`.
+//! See `nodewell_reaper::fuzzing::govaluate`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| nodewell_remediation::fuzzing::govaluate(input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| nodewell_reaper::fuzzing::govaluate(input));

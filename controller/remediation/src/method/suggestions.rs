@@ -19,7 +19,8 @@ pub(super) fn names<'a>(wrong: &str, known: impl Iterator<Item = &'a str>, agent
 }
 
 /// Letters to be put in, taken out or replaced.
-pub(crate) fn distance(one: &str, other: &str) -> usize {
+#[must_use]
+pub fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (line, letter) in one.chars().enumerate() {

@@ -3,11 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::api::core::v1 as core;
+use nodewell_forecast::{FencingLevel, ForecastSettings, NodeForecast, ZoneCounts, forecast, render};
 use nodewell_reconcile::{cluster::Pods, power::Power};
 use nodewell_remediation::{
     api::fence::Blocker,
     facts::Node,
-    forecast::{self, FencingLevel, ForecastSettings, NodeForecast, ZoneCounts, forecast, render},
     guard::reason::FENCE_NOT_READY,
     node_report::is_dead,
     snapshot::{FencePlan, Snapshot},
@@ -115,7 +115,7 @@ pub(super) fn shown(forecast: &Result<NodeForecast, String>, width: usize) -> St
 /// Data, or why there is none.
 pub(super) fn as_json(forecast: &Result<NodeForecast, String>) -> Value {
     match forecast {
-        Ok(forecast) => serde_json::to_value::<&forecast::NodeForecast>(forecast).unwrap_or_default(),
+        Ok(forecast) => serde_json::to_value(forecast).unwrap_or_default(),
         Err(why) => serde_json::json!({ "error": why }),
     }
 }

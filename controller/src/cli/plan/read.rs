@@ -9,6 +9,7 @@ use std::{
 
 use jiff::Timestamp;
 use k8s_openapi::api::{coordination::v1::Lease, core::v1 as core};
+use nodewell_reaper::Reaper;
 use nodewell_reconcile::{cache::NodeEvents, cluster::Configuration};
 use nodewell_remediation::{
     api::{GROUP, VERSION, fence::NodeFence},
@@ -29,7 +30,6 @@ use crate::{
         convert,
         ended::is_ended,
     },
-    reaper::{self, Reaper},
     watch::NODE_EVENTS,
 };
 
@@ -83,7 +83,7 @@ async fn claims(cluster: &KubeCluster, namespace: &str, now: Now) -> Result<Peer
 
 /// Adds the policy of node-reaper's file; what speaks against the file in this cluster.
 pub(super) fn add_reaper(snapshot: &mut Snapshot, file: &Path, now: Now) -> Result<Vec<String>, CommandError> {
-    let read = reaper::read(file).map_err(CommandError::Diagnostics)?;
+    let read = nodewell_reaper::read(file).map_err(CommandError::Diagnostics)?;
     // Which plug-ins there are is the controller's to know, not that of a plan's caller.
     let reaper = Reaper::new(read.config, true).map_err(CommandError::Diagnostics)?;
     let refusals = reaper.look(snapshot, now);

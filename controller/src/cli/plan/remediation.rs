@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use nodewell_forecast::Remediation;
 use nodewell_remediation::{
     api::{
         fence::Blocker,
@@ -9,7 +10,6 @@ use nodewell_remediation::{
     },
     decide::{self, Memory},
     facts::{Condition, ConditionStatus, Effect, HeartbeatOwner, LeaseView, Node, Taint},
-    forecast::Remediation,
     guard::reason::{IDENTITY_UNPROVEN, WITHIN_GRACE_PERIOD},
     policy::{Policy, selector},
     snapshot::{FenceLevel, FencePlan, Snapshot},

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use nodewell_reaper::PLUGINS;
 use nodewell_settings::{
     Key, Table,
     kind::{Count, Maybe, Path, Paths, Time},
 };
 
-use crate::config::{AGENTS, Fencing, PLUGINS};
+use crate::config::{AGENTS, Fencing};
 
 /// More often locks accounts out, more seldom finds a dead BMC too late.
 const PREFLIGHT_INTERVALS: Time = Time::from(Duration::from_mins(1)).to(Duration::from_hours(1));
