@@ -7,10 +7,7 @@
 //! is to be a Lease, on `leases` in the namespace `nodewell` (`packaging/rbac/`).
 
 mod aggregate;
-mod answer;
-mod api_client;
 mod bisect;
-mod client_source;
 mod conditions;
 mod conflicts;
 mod connection;
@@ -37,12 +34,11 @@ use tokio::{
 
 pub use crate::config::{LeaseConfig, LeaseMode, TakeOver};
 pub use aggregate::EventLimits;
-pub(crate) use answer::RequestError;
-#[cfg(any(test, feature = "fuzzing"))]
-pub(crate) use answer::parse_answer;
-pub use api_client::{ApiClient, RequestBody};
-pub use client_source::ClientSource;
 pub(crate) use conflicts::CONTROLLER_MANAGER;
+pub(crate) use connection::RequestError;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use connection::parse_answer;
+pub use connection::{ApiClient, ClientSource, RequestBody};
 pub use events::EventsCheckpoint;
 pub use object::FIELD_MANAGER;
 pub use retry::RetryPolicy;

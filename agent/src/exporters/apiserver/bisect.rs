@@ -4,7 +4,7 @@
 use nodewell_model::Name;
 
 use super::{
-    answer::{AcceptedAnswer, RequestError},
+    connection::{AcceptedAnswer, RequestError},
     object::{self, ApplyPatch},
     shared::Shared,
 };

@@ -8,10 +8,9 @@ use nodewell_model::{
 };
 
 use super::{
-    answer::{AcceptedAnswer, FieldConflict, RequestError},
     bisect::{self, RejectedCondition},
     conflicts::{CONTROLLER_MANAGER, Conflicts},
-    connection::Call,
+    connection::{AcceptedAnswer, Call, FieldConflict, RequestError},
     health::ControlLoop,
     jitter::Jitter,
     object::{self, ApplyPatch},

@@ -9,8 +9,8 @@ use std::{collections::BTreeMap, time::Duration};
 use nodewell_model::Name;
 
 use super::{
-    answer::FieldConflict,
-    object::{ApplyPatch, Fields},
+    connection::{FieldConflict, Fields},
+    object::ApplyPatch,
 };
 
 /// Our own controller's name as a writer. It writes `Unknown` for an agent that has gone silent; those fields are ours

@@ -1,7 +1,10 @@
 //! The way to the API server: sends one request within its time, throws a connection away when it can no longer be
 //! trusted, and takes up new credentials.
 
+mod answer;
+mod api_client;
 mod client_factory;
+mod client_source;
 mod credentials;
 mod resolver;
 
@@ -24,12 +27,11 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{
-    answer::{AcceptedAnswer, RequestError, parse_answer},
-    api_client::{ApiClient, RequestBody},
-    client_source::ClientSource,
-    stats::{ApiStats, RequestKind},
-};
+pub(crate) use answer::{AcceptedAnswer, FieldConflict, Fields, RequestError, parse_answer};
+pub use api_client::{ApiClient, RequestBody};
+pub use client_source::ClientSource;
+
+use super::stats::{ApiStats, RequestKind};
 use crate::identity::{Files, stamps};
 use client_factory::ClientFactory;
 use credentials::open;

@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use super::{
     aggregate::{Delivery, Next},
-    answer::{AcceptedAnswer, RequestError},
-    connection::Call,
+    connection::{AcceptedAnswer, Call, RequestError},
     health::ControlLoop,
     jitter::Jitter,
     object,

@@ -12,7 +12,7 @@ mod shutdown;
 use std::time::Duration;
 
 use super::{
-    answer::{AcceptedAnswer, RequestError},
+    connection::{AcceptedAnswer, RequestError},
     health::ControlLoop,
     jitter::Jitter,
     retry::{Attempt, Retry, RetryPolicy},

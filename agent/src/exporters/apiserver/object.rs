@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use nodewell_model::{ConditionStatus, Name, Severity, text};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     ApiserverConfig,
     aggregate::Delivery,
-    connection::Call,
+    connection::{Call, Fields},
     schedule::{ConditionContent, WantedConditions},
     stats::RequestKind,
 };
@@ -20,8 +20,6 @@ pub const FIELD_MANAGER: &str = "nodewell";
 /// The longest name of an object (a DNS subdomain).
 const OBJECT_NAME_LIMIT_BYTES: usize = 253;
 
-/// One condition as it is applied.
-pub(super) type Fields = Map<String, Value>;
 /// What one apply carries of each condition.
 pub(super) type ApplyPatch = BTreeMap<Name, Fields>;
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use nodewell_model::Name;
 
 use super::{
-    answer::AcceptedAnswer,
-    object::{ApplyPatch, Fields},
+    connection::{AcceptedAnswer, Fields},
+    object::ApplyPatch,
 };
 
 /// A whole answer (20 kB and more, against 4 kB of metadata) is asked for with one heartbeat in so long: what an

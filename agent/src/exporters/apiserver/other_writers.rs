@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 use nodewell_model::Name;
 use nodewell_time::doubled;
 
-use super::object::{ApplyPatch, Fields};
+use super::{connection::Fields, object::ApplyPatch};
 
 /// No writer needs more silence than this, unless the configuration asks for more.
 const LONGEST_SILENCE: Duration = Duration::from_hours(24);

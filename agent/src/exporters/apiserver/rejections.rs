@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_model::Name;
 
-use super::object::{ApplyPatch, Fields};
+use super::{connection::Fields, object::ApplyPatch};
 
 /// What was refused, and with which content.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nodewell_time::{doubled, jittered};
 
-use super::answer::RequestError;
+use super::connection::RequestError;
 
 /// How long to wait after failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-use super::ApiClient;
+use super::api_client::ApiClient;
 
 /// Where the client comes from.
 #[derive(Clone)]

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
-use super::object::Fields;
+/// One condition of a Node, field by field.
+pub(crate) type Fields = Map<String, Value>;
 
 /// A request that did what it should.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
