@@ -11,18 +11,15 @@ mod bisect;
 mod conditions;
 mod conflicts;
 mod connection;
+mod control_loop;
 mod events;
-mod health;
-mod jitter;
 mod lease;
 mod object;
 mod observed;
 mod other_writers;
 mod outbox;
 mod rejections;
-mod retry;
 mod schedule;
-mod shared;
 mod stats;
 
 use std::{future::Future, sync::Arc, time::Duration};
@@ -39,11 +36,10 @@ pub(crate) use connection::RequestError;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use connection::parse_answer;
 pub use connection::{ApiClient, ClientSource, RequestBody};
+pub use control_loop::{Notice, RetryPolicy};
 pub use events::EventsCheckpoint;
 pub use object::FIELD_MANAGER;
-pub use retry::RetryPolicy;
 pub use schedule::NODE_MESSAGE_LIMIT_BYTES;
-pub use shared::Notice;
 pub use stats::{ApiStats, RequestKind};
 
 pub use crate::bucket::Rate;
@@ -53,8 +49,8 @@ use crate::{
     shared_state::SharedState,
 };
 use connection::Connection;
+use control_loop::Shared;
 use schedule::ScheduleTiming;
-use shared::Shared;
 
 /// Between two attempts to withdraw from a server that is busy: it has seconds, not minutes.
 const WITHDRAW_AGAIN: Duration = Duration::from_millis(300);

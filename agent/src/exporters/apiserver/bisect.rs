@@ -5,8 +5,8 @@ use nodewell_model::Name;
 
 use super::{
     connection::{AcceptedAnswer, RequestError},
+    control_loop::Shared,
     object::{self, ApplyPatch},
-    shared::Shared,
 };
 
 /// More questions than this are not asked at once; what they did not find, the next try may.

@@ -11,15 +11,12 @@ use super::{
     bisect::{self, RejectedCondition},
     conflicts::{CONTROLLER_MANAGER, Conflicts},
     connection::{AcceptedAnswer, Call, FieldConflict, RequestError},
-    health::ControlLoop,
-    jitter::Jitter,
+    control_loop::{Attempt, ControlLoop, Jitter, Notice, Retry, Shared},
     object::{self, ApplyPatch},
     observed::{ObservedChange, ObservedNode},
     other_writers::{Look, OtherWriters, SilentWriters},
     rejections::Rejections,
-    retry::{Attempt, Retry},
     schedule::{Schedule, WantedConditions},
-    shared::{Notice, Shared},
 };
 use crate::config::TakeOver;
 

@@ -12,11 +12,8 @@ use std::time::Duration;
 use super::{
     aggregate::{Delivery, Next},
     connection::{AcceptedAnswer, Call, RequestError},
-    health::ControlLoop,
-    jitter::Jitter,
+    control_loop::{Attempt, ControlLoop, Jitter, Retry, Shared},
     object,
-    retry::{Attempt, Retry},
-    shared::Shared,
 };
 use crate::{runtime::crash, shared_state::EVENT_LOG_LIMIT};
 use delivery_state::{Batch, Outcome};

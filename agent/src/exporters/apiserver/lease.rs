@@ -13,10 +13,7 @@ use std::time::Duration;
 
 use super::{
     connection::{AcceptedAnswer, RequestError},
-    health::ControlLoop,
-    jitter::Jitter,
-    retry::{Attempt, Retry, RetryPolicy},
-    shared::Shared,
+    control_loop::{Attempt, ControlLoop, Jitter, Retry, RetryPolicy, Shared},
 };
 use crate::config::LeaseMode;
 

@@ -9,8 +9,12 @@ use tokio::{
     time::sleep,
 };
 
-use super::{ApiserverConfig, ExporterHandles, connection::Connection, health::Health, stats::ApiStats};
-use crate::{runtime::clock::Clock, shared_state::SharedState};
+use super::health::Health;
+use crate::{
+    exporters::apiserver::{ApiserverConfig, ExporterHandles, connection::Connection, stats::ApiStats},
+    runtime::clock::Clock,
+    shared_state::SharedState,
+};
 
 /// So late at most is a heartbeat after the machine was suspended.
 const LONGEST_SLEEP: Duration = Duration::from_mins(1);
@@ -24,25 +28,25 @@ pub enum Notice {
     ConditionTakenOver { condition: Name, silence: Duration },
 }
 
-pub(super) struct Shared {
-    pub(super) config: ApiserverConfig,
-    pub(super) shared_state: SharedState,
-    pub(super) clock: Clock,
-    pub(super) stats: Arc<ApiStats>,
-    pub(super) connection: Connection,
-    pub(super) health: Health,
+pub(crate) struct Shared {
+    pub(crate) config: ApiserverConfig,
+    pub(crate) shared_state: SharedState,
+    pub(crate) clock: Clock,
+    pub(crate) stats: Arc<ApiStats>,
+    pub(crate) connection: Connection,
+    pub(crate) health: Health,
     /// The Node object's UID; a Node that was created again has another.
-    pub(super) uid: watch::Sender<Option<String>>,
+    pub(crate) uid: watch::Sender<Option<String>>,
     /// Counts changes of the credentials on disk.
-    pub(super) credential_changes: watch::Sender<u64>,
+    pub(crate) credential_changes: watch::Sender<u64>,
     /// Counts the signs that the server may have lost what we wrote.
-    pub(super) resyncs: watch::Sender<u64>,
-    pub(super) stop: watch::Sender<bool>,
+    pub(crate) resyncs: watch::Sender<u64>,
+    pub(crate) stop: watch::Sender<bool>,
     notices: Option<mpsc::Sender<Notice>>,
 }
 
 impl Shared {
-    pub(super) fn new(config: ApiserverConfig, handles: ExporterHandles) -> Self {
+    pub(crate) fn new(config: ApiserverConfig, handles: ExporterHandles) -> Self {
         let ExporterHandles { shared_state, stats, notices, .. } = handles;
         let connection = Connection::new(config.client_source.clone(), config.request_timeout, stats.clone());
         Self {
@@ -60,7 +64,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn learn_uid(&self, uid: String) {
+    pub(crate) fn learn_uid(&self, uid: String) {
         self.uid.send_if_modified(|known| {
             let is_new = known.as_ref() != Some(&uid);
             if is_new && known.as_ref().is_some_and(|known| *known != self.config.node_name) {
@@ -72,18 +76,18 @@ impl Shared {
     }
 
     /// The Node's own UID; `None` until the API server has reported it.
-    pub(super) fn known_uid(&self) -> Option<String> {
+    pub(crate) fn known_uid(&self) -> Option<String> {
         self.uid.borrow().clone().filter(|uid| *uid != self.config.node_name)
     }
 
     /// The Node's conditions are to be confirmed at once.
-    pub(super) fn resync(&self) {
+    pub(crate) fn resync(&self) {
         self.resyncs.send_modify(|count| *count += 1);
     }
 
     /// Conditions may be forbidden for long, and Events must not wait for them: `kubectl describe node` also finds
     /// Events whose UID is the Node's name, as the kubelet writes them.
-    pub(super) fn use_name_as_uid(&self) {
+    pub(crate) fn use_name_as_uid(&self) {
         self.uid.send_if_modified(|known| {
             let unknown = known.is_none();
             known.get_or_insert_with(|| self.config.node_name.clone());
@@ -92,14 +96,14 @@ impl Shared {
     }
 
     /// A full or missing listener loses the notice: it is in the log and on the shared state as well.
-    pub(super) fn notify(&self, notice: Notice) {
+    pub(crate) fn notify(&self, notice: Notice) {
         if let Some(notices) = &self.notices {
             let _ = notices.try_send(notice);
         }
     }
 
     /// Looks for new credentials: often while something fails, rarely otherwise.
-    pub(super) async fn watch_files(&self) {
+    pub(crate) async fn watch_files(&self) {
         loop {
             let failing = self.health.is_failing();
             sleep(if failing { self.config.file_check_failing } else { self.config.file_check }).await;
@@ -109,7 +113,7 @@ impl Shared {
 
     /// Sleeps until a moment of `CLOCK_BOOTTIME`, or less: timers stand still while the machine is suspended. For ever
     /// without a moment.
-    pub(super) async fn sleep_until(&self, due: Option<Duration>) {
+    pub(crate) async fn sleep_until(&self, due: Option<Duration>) {
         match due {
             Some(due) => sleep(due.saturating_sub(self.clock.boottime()).min(LONGEST_SLEEP)).await,
             None => std::future::pending().await,

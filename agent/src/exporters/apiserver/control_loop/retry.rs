@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nodewell_time::{doubled, jittered};
 
-use super::connection::RequestError;
+use crate::exporters::apiserver::connection::RequestError;
 
 /// How long to wait after failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,16 +41,16 @@ impl Default for RetryPolicy {
 
 /// The state of one loop's retries.
 #[derive(Debug, Clone)]
-pub(super) struct Retry {
+pub(crate) struct Retry {
     timing: RetryPolicy,
     failed: Option<FailedAttempts>,
 }
 
 /// When one try began and ended.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Attempt {
-    pub(super) started: Duration,
-    pub(super) ended: Duration,
+pub(crate) struct Attempt {
+    pub(crate) started: Duration,
+    pub(crate) ended: Duration,
 }
 
 #[derive(Debug, Clone)]
@@ -73,23 +73,23 @@ enum RetryKind {
 }
 
 impl Retry {
-    pub(super) fn new(timing: RetryPolicy) -> Self {
+    pub(crate) fn new(timing: RetryPolicy) -> Self {
         Self { timing, failed: None }
     }
 
-    pub(super) fn succeeded(&mut self) {
+    pub(crate) fn succeeded(&mut self) {
         self.failed = None;
     }
 
     /// Plans the next try. An outage is counted from the start of the attempt, so that one which hung until its timeout
     /// is followed at once. `jitter` is a random number in 0..1: it spreads the nodes of a cluster.
-    pub(super) fn failed_since(&mut self, error: &RequestError, attempt: Attempt, jitter: f64) {
+    pub(crate) fn failed_since(&mut self, error: &RequestError, attempt: Attempt, jitter: f64) {
         let attempts = self.failed.as_ref().map_or(0, |failed| failed.attempts).saturating_add(1);
         self.failed = Some(FailedAttempts { last: attempt, attempts, kind: self.kind(error), jitter });
     }
 
     /// When to try again; `None` if nothing failed.
-    pub(super) fn due(&self, urgent: bool) -> Option<Duration> {
+    pub(crate) fn due(&self, urgent: bool) -> Option<Duration> {
         let failed = self.failed.as_ref()?;
         Some(match failed.kind {
             RetryKind::Outage => failed.last.started + self.after_outage(failed, urgent),

@@ -10,14 +10,14 @@ use crate::{runtime::clock::Clock, shared_state::SharedState};
 
 /// The independent control loops of the exporter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ControlLoop {
+pub(crate) enum ControlLoop {
     Conditions,
     Events,
     Lease,
 }
 
 /// The state of all loops; the shared state shows it.
-pub(super) struct Health {
+pub(crate) struct Health {
     shared_state: SharedState,
     clock: Clock,
     state: Mutex<State>,
@@ -49,12 +49,12 @@ impl Health {
         health
     }
 
-    pub(super) fn succeeded(&self, control_loop: ControlLoop) {
+    pub(crate) fn succeeded(&self, control_loop: ControlLoop) {
         self.succeeded_but(control_loop, None);
     }
 
     /// The server took what we sent, less what it had refused before; the caller has logged that.
-    pub(super) fn succeeded_but(&self, control_loop: ControlLoop, rejection: Option<String>) {
+    pub(crate) fn succeeded_but(&self, control_loop: ControlLoop, rejection: Option<String>) {
         self.change(|state| {
             state.last_success = Some(self.clock.wall());
             let before = std::mem::replace(state.control_loop(control_loop), LoopErrors { error: None, rejection });
@@ -64,7 +64,7 @@ impl Health {
         });
     }
 
-    pub(super) fn failed(&self, control_loop: ControlLoop, message: String) {
+    pub(crate) fn failed(&self, control_loop: ControlLoop, message: String) {
         self.change(|state| {
             let error = &mut state.control_loop(control_loop).error;
             if error.as_ref() != Some(&message) {
@@ -75,20 +75,20 @@ impl Health {
     }
 
     /// The server answers, and refuses what was sent; the caller has logged it.
-    pub(super) fn rejected(&self, control_loop: ControlLoop, message: String) {
+    pub(crate) fn rejected(&self, control_loop: ControlLoop, message: String) {
         self.change(|state| *state.control_loop(control_loop) = LoopErrors { error: None, rejection: Some(message) });
     }
 
     /// The loop sends nothing for now, and has no error; the caller has logged why.
-    pub(super) fn disabled(&self, control_loop: ControlLoop) {
+    pub(crate) fn disabled(&self, control_loop: ControlLoop) {
         self.change(|state| *state.control_loop(control_loop) = LoopErrors::default());
     }
 
-    pub(super) fn conflicts(&self, message: String) {
+    pub(crate) fn conflicts(&self, message: String) {
         self.change(|state| state.conflicts = message);
     }
 
-    pub(super) fn undelivered(&self, count: usize) {
+    pub(crate) fn undelivered(&self, count: usize) {
         self.change(|state| state.undelivered = count as u64);
     }
 

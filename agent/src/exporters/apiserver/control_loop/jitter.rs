@@ -7,15 +7,15 @@ use crate::runtime::clock;
 
 /// A stream of random numbers, seeded by node name and time.
 #[derive(Debug, Clone)]
-pub(super) struct Jitter(Rng);
+pub(crate) struct Jitter(Rng);
 
 impl Jitter {
-    pub(super) fn new(node: &str) -> Self {
+    pub(crate) fn new(node: &str) -> Self {
         Self(Rng::with_seed(stable_hash(&[node.as_bytes(), &clock::boottime().as_nanos().to_le_bytes()])))
     }
 
     /// A number in 0..1.
-    pub(super) fn fraction(&mut self) -> f64 {
+    pub(crate) fn fraction(&mut self) -> f64 {
         self.0.f64()
     }
 }
