@@ -35,10 +35,9 @@ pub(crate) use conflicts::CONTROLLER_MANAGER;
 pub(crate) use connection::RequestError;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use connection::parse_answer;
-pub use connection::{ApiClient, ClientSource, RequestBody};
+pub use connection::{ApiClient, ClientSource, FIELD_MANAGER, RequestBody};
 pub use control_loop::{Notice, RetryPolicy};
 pub use events::EventsCheckpoint;
-pub use object::FIELD_MANAGER;
 pub use schedule::NODE_MESSAGE_LIMIT_BYTES;
 pub use stats::{ApiStats, RequestKind};
 

@@ -9,13 +9,10 @@ use serde_json::{Value, json};
 use super::{
     ApiserverConfig,
     aggregate::Delivery,
-    connection::{Call, Fields},
+    connection::{Call, FIELD_MANAGER, Fields, seconds},
     schedule::{ConditionContent, WantedConditions},
     stats::RequestKind,
 };
-
-/// The name under which the server records what is ours.
-pub const FIELD_MANAGER: &str = "nodewell";
 
 /// The longest name of an object (a DNS subdomain).
 const OBJECT_NAME_LIMIT_BYTES: usize = 253;
@@ -165,11 +162,6 @@ fn event_name(node: &str, delivery: &Delivery) -> String {
 /// The field is an int32.
 fn count(delivery: &Delivery) -> u64 {
     delivery.count.min(i32::MAX.unsigned_abs().into())
-}
-
-/// RFC 3339 in whole seconds, the only form `metav1.Time` takes.
-pub(super) fn seconds(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 #[cfg(test)]
