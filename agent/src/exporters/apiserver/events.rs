@@ -3,6 +3,7 @@
 //! counts it twice.
 
 mod delivery_state;
+mod object;
 mod saved;
 
 pub use saved::EventsCheckpoint;
@@ -13,7 +14,6 @@ use super::{
     aggregate::{Delivery, Next},
     connection::{AcceptedAnswer, Call, RequestError},
     control_loop::{Attempt, ControlLoop, Jitter, Retry, Shared},
-    object,
 };
 use crate::{runtime::crash, shared_state::EVENT_LOG_LIMIT};
 use delivery_state::{Batch, Outcome};
