@@ -6,7 +6,6 @@
 //! needed: `patch` on `nodes/status` of the own Node, `create` and `patch` on `events` in that namespace, and if there
 //! is to be a Lease, on `leases` in the namespace `nodewell` (`packaging/rbac/`).
 
-mod aggregate;
 mod bisect;
 mod conditions;
 mod conflicts;
@@ -17,7 +16,6 @@ mod lease;
 mod object;
 mod observed;
 mod other_writers;
-mod outbox;
 mod rejections;
 mod schedule;
 mod stats;
@@ -30,14 +28,13 @@ use tokio::{
 };
 
 pub use crate::config::{LeaseConfig, LeaseMode, TakeOver};
-pub use aggregate::EventLimits;
 pub(crate) use conflicts::CONTROLLER_MANAGER;
 pub(crate) use connection::RequestError;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use connection::parse_answer;
 pub use connection::{ApiClient, ClientSource, FIELD_MANAGER, RequestBody};
 pub use control_loop::{Notice, RetryPolicy};
-pub use events::EventsCheckpoint;
+pub use events::{EventLimits, EventsCheckpoint};
 pub use schedule::NODE_MESSAGE_LIMIT_BYTES;
 pub use stats::{ApiStats, RequestKind};
 

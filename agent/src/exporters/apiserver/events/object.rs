@@ -3,9 +3,9 @@
 use nodewell_model::{Severity, text};
 use serde_json::json;
 
+use super::aggregate::Delivery;
 use crate::exporters::apiserver::{
     ApiserverConfig,
-    aggregate::Delivery,
     connection::{Call, FIELD_MANAGER, seconds},
     stats::RequestKind,
 };
@@ -90,7 +90,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::exporters::apiserver::aggregate::{Aggregate, EventLimits, Next};
+    use crate::exporters::apiserver::events::aggregate::{Aggregate, EventLimits, Next};
 
     /// Whatever a log line, a plug-in or a client wrote.
     #[test]

@@ -2,6 +2,7 @@
 //! is one Event object. What a rate limit holds back is counted and sent later as the count. Pure, time is an argument.
 
 mod limiter;
+mod outbox;
 mod rows;
 mod series;
 
@@ -18,8 +19,8 @@ pub use limiter::EventLimits;
 pub(super) use rows::LoadedRows;
 pub(super) use series::hash as record_hash;
 
-use super::outbox::Outbox;
 use limiter::Limiter;
+use outbox::Outbox;
 use series::Series;
 
 /// So many delivered series are remembered, for a repetition to raise their Event's count; a repetition of one that was
