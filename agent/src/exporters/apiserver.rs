@@ -22,17 +22,14 @@ mod stats;
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use tokio::{
-    sync::mpsc,
-    time::{sleep, timeout},
-};
+use tokio::{sync::mpsc, time::timeout};
 
 pub use crate::config::{LeaseConfig, LeaseMode, TakeOver};
+pub use conditions::{WithdrawError, withdraw};
 pub(crate) use conflicts::CONTROLLER_MANAGER;
-pub(crate) use connection::RequestError;
-#[cfg(any(test, feature = "fuzzing"))]
-pub(crate) use connection::parse_answer;
 pub use connection::{ApiClient, ClientSource, FIELD_MANAGER, RequestBody};
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use connection::{RequestError, parse_answer};
 pub use control_loop::{Notice, RetryPolicy};
 pub use events::{EventLimits, EventsCheckpoint};
 pub use schedule::NODE_MESSAGE_LIMIT_BYTES;
@@ -44,12 +41,8 @@ use crate::{
     runtime::{Spawner, clock::Clock, program::CHECKS},
     shared_state::SharedState,
 };
-use connection::Connection;
 use control_loop::Shared;
 use schedule::ScheduleTiming;
-
-/// Between two attempts to withdraw from a server that is busy: it has seconds, not minutes.
-const WITHDRAW_AGAIN: Duration = Duration::from_millis(300);
 
 /// How the exporter is set up; [`ApiserverConfig::new`] has the defaults.
 #[derive(Debug, Clone)]
@@ -154,30 +147,6 @@ pub async fn run(config: ApiserverConfig, handles: ExporterHandles, shutdown: im
     shared.stop.send_replace(true);
     if timeout(shared.config.flush_grace, loops).await.is_err() {
         tracing::warn!("the API server did not answer the last requests in time");
-    }
-}
-
-/// The Node could not be freed of our conditions.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("cannot withdraw our conditions from Node {node:?}: {reason}")]
-pub struct WithdrawError {
-    node: String,
-    reason: String,
-}
-
-/// Removes all our conditions from the Node by applying none, for the removal of the package. A server that fails is
-/// asked again until the caller gives up. A Node that is gone has no conditions of ours.
-pub async fn withdraw(config: &ApiserverConfig) -> Result<(), WithdrawError> {
-    let connection = Connection::new(config.client_source.clone(), config.request_timeout, Arc::default());
-    let call = object::apply_conditions(&config.node_name, &object::ApplyPatch::new(), false);
-    loop {
-        match connection.send(&call).await {
-            Ok(_) | Err(RequestError::Missing(_)) => return Ok(()),
-            Err(RequestError::Busy { .. } | RequestError::ServerError { .. } | RequestError::NotTheServer { .. }) => {
-                sleep(WITHDRAW_AGAIN).await;
-            }
-            Err(error) => return Err(WithdrawError { node: config.node_name.clone(), reason: error.to_string() }),
-        }
     }
 }
 

@@ -1,5 +1,9 @@
 //! The conditions loop: performs what the schedule decides, one server-side apply at a time.
 
+mod withdraw;
+
+pub use withdraw::{WithdrawError, withdraw};
+
 use std::time::Duration;
 
 use nodewell_model::{
