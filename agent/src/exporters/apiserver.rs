@@ -6,18 +6,11 @@
 //! needed: `patch` on `nodes/status` of the own Node, `create` and `patch` on `events` in that namespace, and if there
 //! is to be a Lease, on `leases` in the namespace `nodewell` (`packaging/rbac/`).
 
-mod bisect;
 mod conditions;
-mod conflicts;
 mod connection;
 mod control_loop;
 mod events;
 mod lease;
-mod object;
-mod observed;
-mod other_writers;
-mod rejections;
-mod schedule;
 mod stats;
 
 use std::{future::Future, sync::Arc, time::Duration};
@@ -25,14 +18,13 @@ use std::{future::Future, sync::Arc, time::Duration};
 use tokio::{sync::mpsc, time::timeout};
 
 pub use crate::config::{LeaseConfig, LeaseMode, TakeOver};
-pub use conditions::{WithdrawError, withdraw};
-pub(crate) use conflicts::CONTROLLER_MANAGER;
+pub(crate) use conditions::CONTROLLER_MANAGER;
+pub use conditions::{NODE_MESSAGE_LIMIT_BYTES, WithdrawError, withdraw};
 pub use connection::{ApiClient, ClientSource, FIELD_MANAGER, RequestBody};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use connection::{RequestError, parse_answer};
 pub use control_loop::{Notice, RetryPolicy};
 pub use events::{EventLimits, EventsCheckpoint};
-pub use schedule::NODE_MESSAGE_LIMIT_BYTES;
 pub use stats::{ApiStats, RequestKind};
 
 pub use crate::bucket::Rate;
@@ -42,7 +34,6 @@ use crate::{
     shared_state::SharedState,
 };
 use control_loop::Shared;
-use schedule::ScheduleTiming;
 
 /// How the exporter is set up; [`ApiserverConfig::new`] has the defaults.
 #[derive(Debug, Clone)]
@@ -109,14 +100,6 @@ impl ApiserverConfig {
             lease: LeaseConfig::default(),
             checks: Spawner::beside_us(CHECKS),
             clock: Clock::default(),
-        }
-    }
-
-    fn schedule(&self) -> ScheduleTiming {
-        ScheduleTiming {
-            heartbeat: self.heartbeat,
-            min_change_interval: self.min_change_interval,
-            clear_hold: self.clear_hold,
         }
     }
 }

@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::sleep;
 
+use super::object;
 use crate::exporters::apiserver::{
     ApiserverConfig,
     connection::{Connection, RequestError},
-    object,
 };
 
 /// Between two attempts to withdraw from a server that is busy: it has seconds, not minutes.

@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use nodewell_model::Name;
 
-use super::{
-    connection::{AcceptedAnswer, Fields},
-    object::ApplyPatch,
-};
+use super::object::ApplyPatch;
+use crate::exporters::apiserver::connection::{AcceptedAnswer, Fields};
 
 /// A whole answer (20 kB and more, against 4 kB of metadata) is asked for with one heartbeat in so long: what an
 /// admission policy changes shows nowhere else.

@@ -6,7 +6,8 @@ use std::{collections::BTreeMap, time::Duration};
 use nodewell_model::Name;
 use nodewell_time::doubled;
 
-use super::{connection::Fields, object::ApplyPatch};
+use super::object::ApplyPatch;
+use crate::exporters::apiserver::connection::Fields;
 
 /// No writer needs more silence than this, unless the configuration asks for more.
 const LONGEST_SILENCE: Duration = Duration::from_hours(24);

@@ -8,10 +8,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_model::Name;
 
-use super::{
-    connection::{FieldConflict, Fields},
-    object::ApplyPatch,
-};
+use super::object::ApplyPatch;
+use crate::exporters::apiserver::connection::{FieldConflict, Fields};
 
 /// Our own controller's name as a writer. It writes `Unknown` for an agent that has gone silent; those fields are ours
 /// again with the agent's next apply.

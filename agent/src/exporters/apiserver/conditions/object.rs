@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use nodewell_model::{ConditionStatus, Name};
 use serde_json::{Value, json};
 
-use super::{
+use super::schedule::{ConditionContent, WantedConditions};
+use crate::exporters::apiserver::{
     connection::{Call, FIELD_MANAGER, Fields, seconds},
-    schedule::{ConditionContent, WantedConditions},
     stats::RequestKind,
 };
 
@@ -97,7 +97,7 @@ mod tests {
     use nodewell_model::view::ConditionView;
 
     use super::*;
-    use crate::exporters::apiserver::schedule::NODE_MESSAGE_LIMIT_BYTES;
+    use crate::exporters::apiserver::NODE_MESSAGE_LIMIT_BYTES;
 
     #[test]
     fn an_apply_names_the_node_and_nothing_but_our_conditions() {

@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_model::Name;
 
-use super::{connection::Fields, object::ApplyPatch};
+use super::object::ApplyPatch;
+use crate::exporters::apiserver::connection::Fields;
 
 /// What was refused, and with which content.
 #[derive(Debug, Default)]

@@ -3,10 +3,10 @@
 
 use nodewell_model::Name;
 
-use super::{
+use super::object::{self, ApplyPatch};
+use crate::exporters::apiserver::{
     connection::{AcceptedAnswer, RequestError},
     control_loop::Shared,
-    object::{self, ApplyPatch},
 };
 
 /// More questions than this are not asked at once; what they did not find, the next try may.
