@@ -5,6 +5,11 @@
 //! as a sign of life. The loops are independent: one that is forbidden or refused does not stop the others. RBAC
 //! needed: `patch` on `nodes/status` of the own Node, `create` and `patch` on `events` in that namespace, and if there
 //! is to be a Lease, on `leases` in the namespace `nodewell` (`packaging/rbac/`).
+//!
+//! Each loop has a room with all that is its own: `conditions`, `events`, `lease`; the JSON that it sends is in the
+//! room's `object`. These stand on `control_loop` (what loops share, when one tries again, how it is), and that on
+//! `connection` (a request, its way, what its answer means). No room looks back, nor one loop's into another's; all of
+//! them read the configuration here.
 
 mod conditions;
 mod connection;

@@ -1,5 +1,5 @@
-//! What each of the three control loops (conditions, Events, the Lease) runs on: one connection and what is known of the
-//! Node, when a loop that failed tries again, and how it is.
+//! What each of the three control loops (conditions, Events, the Lease) runs on: one connection and what is known of
+//! the Node, when a loop that failed tries again, and how it is.
 
 mod health;
 mod jitter;
