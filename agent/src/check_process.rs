@@ -21,10 +21,10 @@ mod pod_names;
 mod protocol;
 mod reporters;
 mod runner;
-mod service;
+mod service_manager;
 mod services;
-mod shutdown;
 mod status_line;
+mod system_stops;
 mod task;
 mod task_name;
 pub mod worker;
@@ -48,7 +48,7 @@ pub use flags::{Group, RunFlags, TestFlags, WorkerFlags};
 pub use reporters::reporters;
 pub use runner::{Release, ReleaseError, ReleaseFile};
 pub use services::npd_health_checks;
-pub use shutdown::system_stops;
+pub use system_stops::system_stops;
 
 pub(crate) use plugins::try_plugin;
 pub(crate) use runner::has_gpu_driver;
@@ -139,7 +139,7 @@ impl Components {
             () = check(setup.group, link, mounts_link, status_line.clone()) => {}
             () = runner.run() => {}
             () = link.follow() => {}
-            () = service::run(status_line.clone()) => {}
+            () = service_manager::run(status_line.clone()) => {}
             () = for_ever(mounts_runner.map(Runner::run)) => {}
             () = for_ever(services.as_ref().map(|services| services.run(status_line))) => {}
             () = for_ever(plugins.as_mut().map(Plugins::run)) => {}

@@ -1,4 +1,4 @@
-//! What a check process sends to systemd: the [`StatusLine`] and a sign of life.
+//! What a check process sends to its service manager: the [`StatusLine`] and a sign of life.
 
 use std::future;
 
