@@ -19,6 +19,7 @@ mod memory;
 mod plugins;
 mod pod_names;
 mod protocol;
+mod release;
 mod reporters;
 mod runner;
 mod service_manager;
@@ -45,8 +46,8 @@ pub(crate) use protocol::{Reply, read_line};
 pub use children::Children;
 pub use command::{ChecksCommand, ChecksCommandLine};
 pub use flags::{Group, RunFlags, TestFlags, WorkerFlags};
+pub use release::{Release, ReleaseError, ReleaseFile};
 pub use reporters::reporters;
-pub use runner::{Release, ReleaseError, ReleaseFile};
 pub use services::npd_health_checks;
 pub use system_stops::system_stops;
 

@@ -9,7 +9,6 @@ mod drivers;
 mod inventory_share;
 pub(super) mod poll_loop;
 mod process;
-mod release;
 pub(super) mod state_file;
 mod stuck_workers;
 mod tick;
@@ -26,6 +25,7 @@ use crate::{
         link::Link,
         memory::{lock_rounds, trim},
         protocol::WorkerConfig,
+        release::{Release, ReleaseFile},
         status_line::StatusLine,
     },
     inventory::InventoryFiles,
@@ -43,7 +43,6 @@ use tick::Watched;
 use worker_client::WorkerClient;
 
 pub(crate) use drivers::has_gpu_driver;
-pub use release::{Release, ReleaseError, ReleaseFile};
 
 /// What a runner is made of.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use nodewell_checks::probe::{Fault, State, Verdict};
 use nodewell_faults::message;
 use nodewell_model::{Condition, ConditionStatus, Name, SubjectKey, text};
 
-use crate::check_process::runner::release::Release;
+use crate::check_process::release::Release;
 
 /// For each reason of one subject that holds: since when.
 pub(super) type SinceByReason = BTreeMap<Name, Timestamp>;
