@@ -24,6 +24,7 @@ mod reporters;
 mod runner;
 mod service_manager;
 mod services;
+mod state_file;
 mod status_line;
 mod system_stops;
 mod task;

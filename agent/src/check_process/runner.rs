@@ -9,7 +9,6 @@ mod drivers;
 mod inventory_share;
 pub(super) mod poll_loop;
 mod process;
-pub(super) mod state_file;
 mod stuck_workers;
 mod tick;
 mod worker_client;
@@ -26,6 +25,7 @@ use crate::{
         memory::{lock_rounds, trim},
         protocol::WorkerConfig,
         release::{Release, ReleaseFile},
+        state_file::StateFile,
         status_line::StatusLine,
     },
     inventory::InventoryFiles,
@@ -37,7 +37,6 @@ use drivers::{Change, Drivers};
 use inventory_share::InventoryShare;
 use poll_loop::{PollLoop, PollTiming};
 use process::SelfExec;
-use state_file::StateFile;
 use stuck_workers::WorkerIdentity;
 use tick::Watched;
 use worker_client::WorkerClient;

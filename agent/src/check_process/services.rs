@@ -20,7 +20,8 @@ use tokio::{
 use crate::{
     check_process::{
         link::Link,
-        runner::{condition_reporter::ConditionReporter, poll_loop::Unreached, state_file::StateFile},
+        runner::{condition_reporter::ConditionReporter, poll_loop::Unreached},
+        state_file::StateFile,
         status_line::StatusLine,
     },
     runtime::clock,

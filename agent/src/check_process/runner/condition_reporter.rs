@@ -13,8 +13,8 @@ use jiff::Timestamp;
 use nodewell_checks::probe::{DeviceEvent, Findings, RecoveryEvidence, State, Verdict};
 use nodewell_model::{Event, Hardware, Name, SubjectKey};
 
-use super::{poll_loop::Unreached, state_file::ReportedCondition};
-use crate::check_process::{link::Link, release::Release};
+use super::poll_loop::Unreached;
+use crate::check_process::{link::Link, release::Release, state_file::ReportedCondition};
 
 use compose::{SinceByReason, compose, joined, released, reported_subject};
 use pending_recoveries::PendingRecoveries;

@@ -14,12 +14,12 @@ use nodewell_model::inventory::{Acceptance, InventoryView};
 use nodewell_time::Backoff;
 use tokio::time::Instant;
 
-use super::{
-    state_file::{ReportedCondition, SavedState, StateFile},
-    worker_client::WorkerClient,
-};
+use super::worker_client::WorkerClient;
 use crate::{
-    check_process::protocol::{Operation, ReplyBody},
+    check_process::{
+        protocol::{Operation, ReplyBody},
+        state_file::{ReportedCondition, SavedState, StateFile},
+    },
     runtime::clock,
 };
 

@@ -27,18 +27,18 @@ const STACK_BYTES: usize = 256 * 1024;
 
 /// The content of the file.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(in crate::check_process) struct SavedState {
+pub(super) struct SavedState {
     /// The judge's own.
     #[serde(default)]
-    pub(in crate::check_process) judge: Option<Value>,
+    pub(super) judge: Option<Value>,
     /// What was reported, each with its time.
     #[serde(default)]
-    pub(in crate::check_process) reported: Vec<ReportedCondition>,
+    pub(super) reported: Vec<ReportedCondition>,
 }
 
 /// A reason that was reported of a device, and since when: also the one of a device that is well.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::check_process) struct ReportedCondition {
+pub(super) struct ReportedCondition {
     pub(super) condition: Name,
     pub(super) subject: String,
     pub(super) reason: Name,
@@ -46,7 +46,7 @@ pub(in crate::check_process) struct ReportedCondition {
 }
 
 /// One check's file.
-pub(in crate::check_process) struct StateFile {
+pub(super) struct StateFile {
     file: PathBuf,
     last: SavedState,
     /// What could not be read is not written over either: a later run may read it.
@@ -68,14 +68,14 @@ impl StateFile {
     }
 
     /// Of a part of the check process that has no [`&'static Check`].
-    pub(in crate::check_process) fn named(folder: &Path, name: &str) -> Self {
+    pub(super) fn named(folder: &Path, name: &str) -> Self {
         let file = folder.join(format!("{name}.json"));
         Self { file, last: SavedState::default(), is_read: false, latest_write: Arc::default() }
     }
 
     /// What was saved. Damage is put aside; what cannot be read now stays as it is, and this run starts without saved
     /// state.
-    pub(in crate::check_process) async fn load(&mut self) -> SavedState {
+    pub(super) async fn load(&mut self) -> SavedState {
         let (file, latest_write) = (self.file.clone(), Arc::clone(&self.latest_write));
         let (done, read) = oneshot::channel();
         let thread = thread::Builder::new().name("state-file".to_owned()).stack_size(STACK_BYTES).spawn(move || {
@@ -106,7 +106,7 @@ impl StateFile {
     }
 
     /// Hands over what is to be saved from now on. `judge`: `None` if it is as it was.
-    pub(in crate::check_process) fn save(&mut self, judge: Option<Value>, reported: Vec<ReportedCondition>) {
+    pub(super) fn save(&mut self, judge: Option<Value>, reported: Vec<ReportedCondition>) {
         let next = SavedState { judge: judge.or_else(|| self.last.judge.clone()), reported };
         if !self.is_read || next == self.last {
             return;
