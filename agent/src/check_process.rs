@@ -14,12 +14,12 @@ mod children;
 mod command;
 mod filesystem;
 mod flags;
-mod link;
 mod memory;
 mod plugins;
 mod pod_names;
 mod protocol;
 mod release;
+mod report;
 mod reporters;
 mod runner;
 mod service_manager;
@@ -65,10 +65,10 @@ use crate::{
 };
 
 use filesystem::FilesystemCheck;
-use link::Link;
 use plugins::{Confinement, Plugins};
 use pod_names::PodNamesWatch;
 use protocol::WorkerConfig;
+use report::Link;
 use runner::{Runner, RunnerPlan};
 use services::{Services, ServicesPlan};
 use status_line::StatusLine;

@@ -4,10 +4,9 @@
 //! A *round* asks every device of one check once. While devices are *released* (`nodewell release`) no worker runs, so
 //! that this process has none of them open, and their conditions are Unknown.
 
-pub(super) mod condition_reporter;
 mod drivers;
 mod inventory_share;
-pub(super) mod poll_loop;
+mod poll_loop;
 mod process;
 mod stuck_workers;
 mod tick;
@@ -21,10 +20,10 @@ use tokio::time::{Instant, sleep};
 use crate::{
     check_process::{
         Group, WorkerGroup,
-        link::Link,
         memory::{lock_rounds, trim},
         protocol::WorkerConfig,
         release::{Release, ReleaseFile},
+        report::{ConditionReporter, Link},
         state_file::StateFile,
         status_line::StatusLine,
     },
@@ -32,7 +31,6 @@ use crate::{
     runtime::notify,
 };
 
-use condition_reporter::ConditionReporter;
 use drivers::{Change, Drivers};
 use inventory_share::InventoryShare;
 use poll_loop::{PollLoop, PollTiming};

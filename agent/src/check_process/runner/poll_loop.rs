@@ -18,6 +18,7 @@ use super::worker_client::WorkerClient;
 use crate::{
     check_process::{
         protocol::{Operation, ReplyBody},
+        report::Unreached,
         state_file::{ReportedCondition, SavedState, StateFile},
     },
     runtime::clock,
@@ -67,16 +68,6 @@ pub(super) struct PollLoop {
     pub(super) was_judged: bool,
     /// What the last round did not reach.
     pub(super) unreached: Unreached,
-}
-
-/// What a round left open: for it the reports of an earlier run stay.
-#[derive(Debug, Clone, PartialEq)]
-pub(in crate::check_process) enum Unreached {
-    Nothing,
-    /// Some were not looked at: too many were silent before, or each reports alone.
-    Rest,
-    /// There was no list, nor was any before it in this run.
-    Everything(PollError),
 }
 
 impl PollLoop {

@@ -10,7 +10,7 @@ use nodewell_client::ClientError;
 use nodewell_model::api::{ClearRequest, ConditionProblem};
 use nodewell_rules::rule::RecoveryCheck;
 
-use crate::check_process::link::Link;
+use crate::check_process::report::link::Link;
 
 /// Evidence that waits for an agent that is away; more is forgotten, oldest first: the problem stays.
 const WAITING_LIMIT: usize = 4096;

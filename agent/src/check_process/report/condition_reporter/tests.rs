@@ -1,9 +1,6 @@
 //! What is reported, and what stays, when a run begins with the saved state of an earlier one.
 
-use nodewell_checks::{
-    disk,
-    probe::{NoAnswer, PollError},
-};
+use nodewell_checks::{disk, probe::NoAnswer};
 use nodewell_client::Client;
 
 use super::*;

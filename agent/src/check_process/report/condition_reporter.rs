@@ -10,11 +10,11 @@ mod pending_recoveries;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use nodewell_checks::probe::{DeviceEvent, Findings, RecoveryEvidence, State, Verdict};
+use nodewell_checks::probe::{DeviceEvent, Findings, PollError, RecoveryEvidence, State, Verdict};
 use nodewell_model::{Event, Hardware, Name, SubjectKey};
 
-use super::poll_loop::Unreached;
-use crate::check_process::{link::Link, release::Release, state_file::ReportedCondition};
+use super::link::Link;
+use crate::check_process::{release::Release, state_file::ReportedCondition};
 
 use compose::{SinceByReason, compose, joined, released, reported_subject};
 use pending_recoveries::PendingRecoveries;
@@ -35,6 +35,16 @@ pub(in crate::check_process) struct ConditionReporter<'a, K> {
 struct ReportedPart {
     subjects: BTreeMap<SubjectKey, SinceByReason>,
     hardware: Vec<Hardware>,
+}
+
+/// What a round left open: for it the reports of an earlier run stay.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::check_process) enum Unreached {
+    Nothing,
+    /// Some were not looked at: too many were silent before, or each reports alone.
+    Rest,
+    /// There was no list, nor was any before it in this run.
+    Everything(PollError),
 }
 
 impl<'a, K: Copy + Ord> ConditionReporter<'a, K> {

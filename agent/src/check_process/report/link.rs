@@ -28,7 +28,7 @@ const LINGER: Duration = Duration::from_secs(60);
 const LAST_REPORT: Duration = Duration::from_secs(1);
 
 /// The connection of one reporter to the agent, for as long as this process lives; the agent may come and go.
-pub(super) struct Link {
+pub(in crate::check_process) struct Link {
     client: Client,
     reporter: Reporter,
     status_line: StatusLine,
@@ -50,7 +50,7 @@ struct EventHeader {
 
 impl Link {
     /// Reports under the name `source`. Must be called within a runtime.
-    pub(super) fn new(client: Client, source: &str, status_line: StatusLine) -> Self {
+    pub(in crate::check_process) fn new(client: Client, source: &str, status_line: StatusLine) -> Self {
         let settings = ReporterSettings {
             ttl: TTL,
             first_report_is_complete: false,
@@ -71,7 +71,7 @@ impl Link {
     }
 
     /// Follows the agent's events, over and over; never returns.
-    pub(super) async fn follow(&self) {
+    pub(in crate::check_process) async fn follow(&self) {
         let mut pauses = PAUSES;
         loop {
             let error = match self.client.follow("/v1/events?follow=true").await {
@@ -119,63 +119,63 @@ impl Link {
     }
 
     /// Returns once something may have changed since it returned last.
-    pub(super) async fn problem_change(&self) {
+    pub(in crate::check_process) async fn problem_change(&self) {
         self.problem_change.notified().await;
     }
 
     /// Since when this agent is followed.
-    pub(super) fn since(&self) -> Timestamp {
+    pub(in crate::check_process) fn since(&self) -> Timestamp {
         self.since.get()
     }
 
-    pub(super) async fn problems(&self) -> Result<Vec<ConditionProblem>, ClientError> {
+    pub(in crate::check_process) async fn problems(&self) -> Result<Vec<ConditionProblem>, ClientError> {
         self.client.get("/v1/problems").await
     }
 
     /// Sends an event to the agent, now or when it is back.
-    pub(super) fn send_event(&self, event: Event) {
+    pub(in crate::check_process) fn send_event(&self, event: Event) {
         self.reporter.event(event);
     }
 
     /// Reports how a device is.
-    pub(super) fn set_all(&self, key: &SubjectKey, conditions: Vec<Condition>) {
+    pub(in crate::check_process) fn set_all(&self, key: &SubjectKey, conditions: Vec<Condition>) {
         self.reporter.set_all(key.condition.clone(), key.subject.clone(), conditions);
     }
 
     /// A device is there no more.
-    pub(super) fn forget(&self, key: &SubjectKey) {
+    pub(in crate::check_process) fn forget(&self, key: &SubjectKey) {
         self.reporter.forget(key.condition.clone(), key.subject.clone());
     }
 
     /// How many devices there are.
-    pub(super) fn hardware(&self, hardware: Vec<Hardware>) {
+    pub(in crate::check_process) fn hardware(&self, hardware: Vec<Hardware>) {
         self.counts.set(true);
         self.reporter.hardware(hardware);
     }
 
     /// Whether devices were ever counted.
-    pub(super) fn has_sent_hardware(&self) -> bool {
+    pub(in crate::check_process) fn has_sent_hardware(&self) -> bool {
         self.counts.get()
     }
 
     /// What an earlier run reported and this one does not is over.
-    pub(super) fn all_reported(&self) {
+    pub(in crate::check_process) fn all_reported(&self) {
         self.reporter.all_reported();
     }
 
     /// Whether something is reported that must not be lost by a stop.
-    pub(super) fn retain_on_stop(&self, retain: bool) {
+    pub(in crate::check_process) fn retain_on_stop(&self, retain: bool) {
         self.retains.set(retain);
     }
 
     /// Whether a stop withdraws nothing.
-    pub(super) fn is_retained_on_stop(&self) -> bool {
+    pub(in crate::check_process) fn is_retained_on_stop(&self) -> bool {
         self.retains.get()
     }
 
     /// A clean stop: withdraws all reports; what was healthy stays for [`LINGER`]. If one of them is not well, they
     /// stay, and are Unknown to others once they have expired.
-    pub(super) async fn finish(self) {
+    pub(in crate::check_process) async fn finish(self) {
         let is_taken = if self.is_retained_on_stop() {
             timeout(LAST_REPORT, self.reporter.flushed()).await.is_ok()
         } else {
@@ -188,12 +188,12 @@ impl Link {
 
     /// Nothing is reported under this name any more. Returns once the agent has taken that, however long it is away:
     /// nothing else would ever end what was reported.
-    pub(super) async fn withdraw(self) {
+    pub(in crate::check_process) async fn withdraw(self) {
         let _ = self.reporter.finish(Duration::MAX).await;
     }
 
     /// How many problems ended.
-    pub(super) async fn clear(&self, request: &ClearRequest) -> Result<usize, ClientError> {
+    pub(in crate::check_process) async fn clear(&self, request: &ClearRequest) -> Result<usize, ClientError> {
         self.client.post::<_, ClearedView>("/v1/clear", request).await.map(|answer| answer.cleared)
     }
 }
