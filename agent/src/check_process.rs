@@ -9,6 +9,9 @@
 //!   start.
 //! - A *release* is a pause in which a check process has its devices closed (`nodewell release gpu`), for a reset or a
 //!   driver upgrade.
+//!
+//! What looks at the node has a room: `runner` (devices, asked through a `worker`), `services`, `plugins`,
+//! `filesystem`. All of them reach the agent through `report`, and none looks into another.
 
 mod children;
 mod command;
@@ -17,7 +20,6 @@ mod flags;
 mod memory;
 mod plugins;
 mod pod_names;
-mod protocol;
 mod release;
 mod report;
 mod reporters;
@@ -27,8 +29,6 @@ mod services;
 mod state_file;
 mod status_line;
 mod system_stops;
-mod task;
-mod task_name;
 pub mod worker;
 
 use std::{future, io, path::PathBuf, rc::Rc};
@@ -42,7 +42,7 @@ use nodewell_client::Client;
 use tokio::signal::unix::{SignalKind, signal};
 
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) use protocol::{Reply, read_line};
+pub(crate) use worker::protocol::{Reply, read_line};
 
 pub use children::Children;
 pub use command::{ChecksCommand, ChecksCommandLine};
@@ -54,8 +54,7 @@ pub use system_stops::system_stops;
 
 pub(crate) use plugins::try_plugin;
 pub(crate) use runner::has_gpu_driver;
-pub(crate) use task::Stat;
-pub(crate) use task_name::TaskName;
+pub(crate) use worker::{Stat, TaskName};
 
 use crate::{
     config::Flags as AgentFlags,
@@ -67,11 +66,11 @@ use crate::{
 use filesystem::FilesystemCheck;
 use plugins::{Confinement, Plugins};
 use pod_names::PodNamesWatch;
-use protocol::WorkerConfig;
 use report::Link;
 use runner::{Runner, RunnerPlan};
 use services::{Services, ServicesPlan};
 use status_line::StatusLine;
+use worker::protocol::WorkerConfig;
 
 /// What a check process is to do.
 #[derive(Debug)]

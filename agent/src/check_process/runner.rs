@@ -7,10 +7,7 @@
 mod drivers;
 mod inventory_share;
 mod poll_loop;
-mod process;
-mod stuck_workers;
 mod tick;
-mod worker_client;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -21,11 +18,11 @@ use crate::{
     check_process::{
         Group, WorkerGroup,
         memory::{lock_rounds, trim},
-        protocol::WorkerConfig,
         release::{Release, ReleaseFile},
         report::{ConditionReporter, Link},
         state_file::StateFile,
         status_line::StatusLine,
+        worker::{client::WorkerClient, process::SelfExec, protocol::WorkerConfig, stuck::WorkerIdentity},
     },
     inventory::InventoryFiles,
     runtime::notify,
@@ -34,10 +31,7 @@ use crate::{
 use drivers::{Change, Drivers};
 use inventory_share::InventoryShare;
 use poll_loop::{PollLoop, PollTiming};
-use process::SelfExec;
-use stuck_workers::WorkerIdentity;
 use tick::Watched;
-use worker_client::WorkerClient;
 
 pub(crate) use drivers::has_gpu_driver;
 

@@ -14,12 +14,14 @@ use nodewell_model::inventory::{Acceptance, InventoryView};
 use nodewell_time::Backoff;
 use tokio::time::Instant;
 
-use super::worker_client::WorkerClient;
 use crate::{
     check_process::{
-        protocol::{Operation, ReplyBody},
         report::Unreached,
         state_file::{ReportedCondition, SavedState, StateFile},
+        worker::{
+            client::WorkerClient,
+            protocol::{Operation, ReplyBody},
+        },
     },
     runtime::clock,
 };

@@ -1,9 +1,9 @@
 //! The name of a worker's task, which shows what the worker is asked: `nwd:nvme0`. The kernel shows it of a task in any
 //! state, also of one that hangs and whose memory cannot be looked at.
 
-use nodewell_checks::Check;
+use nodewell_checks::{Check, WorkerGroup};
 
-use super::{WorkerGroup, protocol::Operation};
+use super::protocol::Operation;
 
 /// `TASK_COMM_LEN` less the zero at its end (include/linux/sched.h).
 const NAME_BYTES: usize = 15;

@@ -13,24 +13,24 @@ pub(super) const LINE_LIMIT_BYTES: usize = 1024 * 1024;
 
 /// The first line to a worker: all that it needs to know, so that it reads no configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct WorkerConfig {
-    pub(super) roots: Roots,
-    pub(super) settings: Settings,
+pub(in crate::check_process) struct WorkerConfig {
+    pub(in crate::check_process) roots: Roots,
+    pub(in crate::check_process) settings: Settings,
 }
 
 /// Every line after it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Request {
+pub(in crate::check_process) struct Request {
     /// The reply has it too: a late reply to an earlier request is not taken for this one's.
-    pub(super) id: u64,
-    pub(super) check: &'static Check,
-    pub(super) operation: Operation,
+    pub(in crate::check_process) id: u64,
+    pub(in crate::check_process) check: &'static Check,
+    pub(in crate::check_process) operation: Operation,
 }
 
 /// Which method of the check's reader the worker calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Operation {
+pub(in crate::check_process) enum Operation {
     List,
     Read {
         device: String,

@@ -1,6 +1,6 @@
 //! The worker client against workers that answer, hang, die, send nonsense, and cannot be killed.
 
-pub(in crate::check_process::runner) mod fake;
+pub(in crate::check_process) mod fake;
 
 use std::time::Duration;
 

@@ -19,10 +19,8 @@ use tokio::{
 
 use super::{
     process::{SpawnWorker, WorkerProcess},
-    stuck_workers::StuckWorkers,
-};
-use crate::check_process::{
     protocol::{LINE_LIMIT_BYTES, Operation, Reply, ReplyBody, Request, WorkerConfig},
+    stuck::StuckWorkers,
     task_name::TaskName,
 };
 
@@ -44,7 +42,7 @@ pub(in crate::check_process) enum Outcome {
 
 impl Outcome {
     /// Whether the worker was lost, or none was asked because of a stuck one.
-    pub(super) fn is_lost(&self) -> bool {
+    pub(in crate::check_process) fn is_lost(&self) -> bool {
         !matches!(self, Self::Reply(_))
     }
 }
@@ -54,7 +52,7 @@ pub(in crate::check_process) struct WorkerClient {
     spawn_worker: Box<dyn SpawnWorker>,
     worker_config: WorkerConfig,
     worker: Option<Worker>,
-    pub(super) stuck: StuckWorkers,
+    pub(in crate::check_process) stuck: StuckWorkers,
     /// The number of the newest worker: how many there have been.
     generation: u64,
     /// Of all workers: a late reply of one of them is no reply to another one's request.
@@ -79,7 +77,12 @@ impl WorkerClient {
     }
 
     /// Asks, and waits for the answer no longer than `deadline`, and for the end of a worker that gives none.
-    pub(super) async fn request(&mut self, check: &'static Check, operation: Operation, deadline: Duration) -> Outcome {
+    pub(in crate::check_process) async fn request(
+        &mut self,
+        check: &'static Check,
+        operation: Operation,
+        deadline: Duration,
+    ) -> Outcome {
         let task_name = TaskName::of(check, &operation);
         if let Some(no_answer) = self.stuck.forbid(&task_name) {
             return Outcome::NoAnswer(no_answer);
@@ -116,7 +119,7 @@ impl WorkerClient {
     }
 
     /// Whether one runs, as far as is known.
-    pub(super) fn has_worker(&self) -> bool {
+    pub(in crate::check_process) fn has_worker(&self) -> bool {
         self.worker.is_some()
     }
 
@@ -176,12 +179,12 @@ impl WorkerClient {
 
     /// The number of the worker that is asked now. What one worker could not do (a command that its library lacks), a
     /// later one may.
-    pub(super) fn worker_generation(&self) -> u64 {
+    pub(in crate::check_process) fn worker_generation(&self) -> u64 {
         self.generation
     }
 
     /// Ends the worker, so that it holds nothing any more: no library, no device.
-    pub(super) async fn end(&mut self, check: &'static Check) {
+    pub(in crate::check_process) async fn end(&mut self, check: &'static Check) {
         let task_name = TaskName::of(check, &Operation::List);
         self.kill_worker(&task_name, Timestamp::now()).await;
     }
@@ -252,4 +255,4 @@ impl From<Outcome> for Result<ReplyBody, nodewell_checks::probe::PollError> {
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+pub(in crate::check_process) mod tests;

@@ -22,7 +22,7 @@ use nodewell_checks::{
 use serde_json::json;
 
 use super::super::{SpawnWorker, WorkerClient, WorkerProcess};
-use crate::check_process::protocol::{Operation, Reply, ReplyBody, Request, WorkerConfig};
+use crate::check_process::worker::protocol::{Operation, Reply, ReplyBody, Request, WorkerConfig};
 
 /// More than all that a client asks at once.
 const INBOX_BYTES: usize = 65_536;
@@ -31,7 +31,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a worker does with a request.
 #[derive(Clone)]
-pub(in crate::check_process::runner) enum Act {
+pub(in crate::check_process) enum Act {
     Answer,
     Hang,
     /// And survives SIGKILL.
@@ -46,7 +46,7 @@ type Script = Arc<dyn Fn(&Request) -> Act + Send + Sync>;
 
 /// Starts workers of one script.
 #[derive(Clone)]
-pub(in crate::check_process::runner) struct Fake {
+pub(in crate::check_process) struct Fake {
     script: Script,
     seen: Arc<Mutex<Seen>>,
 }
@@ -71,19 +71,19 @@ struct FakeTask {
 }
 
 impl Fake {
-    pub(in crate::check_process::runner) fn new(script: impl Fn(&Request) -> Act + Send + Sync + 'static) -> Self {
+    pub(in crate::check_process) fn new(script: impl Fn(&Request) -> Act + Send + Sync + 'static) -> Self {
         Self { script: Arc::new(script), seen: Arc::default() }
     }
 
-    pub(in crate::check_process::runner) fn started(&self) -> u32 {
+    pub(in crate::check_process) fn started(&self) -> u32 {
         self.seen.lock().unwrap().started
     }
 
-    pub(in crate::check_process::runner) fn killed(&self) -> u32 {
+    pub(in crate::check_process) fn killed(&self) -> u32 {
         self.seen.lock().unwrap().killed
     }
 
-    pub(in crate::check_process::runner) fn asked(&self) -> Vec<String> {
+    pub(in crate::check_process) fn asked(&self) -> Vec<String> {
         self.seen.lock().unwrap().asked.iter().map(name_of).collect()
     }
 
@@ -96,7 +96,7 @@ impl Fake {
     }
 
     /// The kernel lets go of the one that hung for good.
-    pub(in crate::check_process::runner) fn let_go(&self, pid: u32) {
+    pub(in crate::check_process) fn let_go(&self, pid: u32) {
         self.seen.lock().unwrap().dead.insert(pid);
     }
 }
@@ -212,13 +212,13 @@ fn answer(request: &Request) -> Vec<u8> {
 }
 
 /// One reply as it is sent.
-pub(in crate::check_process::runner) fn line(id: u64, body: ReplyBody) -> Vec<u8> {
+pub(in crate::check_process) fn line(id: u64, body: ReplyBody) -> Vec<u8> {
     let mut line = serde_json::to_vec(&Reply { id, body }).unwrap();
     line.push(b'\n');
     line
 }
 
-pub(in crate::check_process::runner) fn name_of(request: &Request) -> String {
+pub(in crate::check_process) fn name_of(request: &Request) -> String {
     match &request.operation {
         Operation::Read { device, .. } => device.clone(),
         Operation::List => "list".to_owned(),
@@ -226,11 +226,11 @@ pub(in crate::check_process::runner) fn name_of(request: &Request) -> String {
     }
 }
 
-pub(in crate::check_process::runner) fn worker_config() -> WorkerConfig {
+pub(in crate::check_process) fn worker_config() -> WorkerConfig {
     WorkerConfig { roots: Roots::default(), settings: Settings::default() }
 }
 
-pub(in crate::check_process::runner) fn worker_client_with(fake: &Fake) -> WorkerClient {
+pub(in crate::check_process) fn worker_client_with(fake: &Fake) -> WorkerClient {
     WorkerClient::new(Box::new(fake.clone()), worker_config())
 }
 

@@ -11,13 +11,14 @@ use nodewell_checks::{cgroup, probe::NoAnswer};
 
 use tokio::time::sleep;
 
-use super::{process::WorkerProcess, worker_client::KILL_TIMEOUT};
+use super::{
+    client::KILL_TIMEOUT,
+    process::WorkerProcess,
+    task::{self, Stat},
+    task_name::TaskName,
+};
 use crate::{
-    check_process::{
-        WorkerGroup,
-        task::{self, Stat},
-        task_name::TaskName,
-    },
+    check_process::WorkerGroup,
     runtime::{notify, program::CHECKS},
 };
 
@@ -50,12 +51,12 @@ impl StuckWorkers {
         self.stuck.push(StuckWorker { task_name, since, process });
     }
 
-    pub(super) fn are_none(&self) -> bool {
+    pub(in crate::check_process) fn are_none(&self) -> bool {
         self.stuck.is_empty()
     }
 
     /// Lets go of those that are gone. Returns whether any was.
-    pub(super) fn reap(&mut self) -> bool {
+    pub(in crate::check_process) fn reap(&mut self) -> bool {
         let before = self.stuck.len();
         self.stuck.retain_mut(|worker| match worker.process.ended() {
             Some(how) => {
@@ -89,7 +90,7 @@ impl StuckWorkers {
     }
 
     /// For the status line; nothing while no worker is stuck.
-    pub(super) fn summary(&self) -> Option<String> {
+    pub(in crate::check_process) fn summary(&self) -> Option<String> {
         let named: Vec<&str> = self.stuck.iter().map(|worker| worker.task_name.device()).collect();
         let count = self.count;
         (!named.is_empty())
@@ -97,7 +98,7 @@ impl StuckWorkers {
     }
 
     /// Finds the workers that an earlier run of this check process left behind: ours, stuck, and without a live parent.
-    pub(super) async fn find(&mut self, proc: &Path, ours: &WorkerIdentity) {
+    pub(in crate::check_process) async fn find(&mut self, proc: &Path, ours: &WorkerIdentity) {
         if Orphan::all(proc, ours).next().is_some() {
             // Those that were at work a moment ago are dying with their check process.
             sleep(KILL_TIMEOUT).await;
@@ -110,7 +111,7 @@ impl StuckWorkers {
 
 /// What identifies a worker that an earlier run of this check process started. Its name does not suffice: any user can
 /// give a process that name.
-pub(super) struct WorkerIdentity {
+pub(in crate::check_process) struct WorkerIdentity {
     worker_group: WorkerGroup,
     uid: u32,
     /// Of the service: only what a service started is in it. `None` where we are no service.
@@ -118,7 +119,7 @@ pub(super) struct WorkerIdentity {
 }
 
 impl WorkerIdentity {
-    pub(super) fn new(worker_group: WorkerGroup, proc: &Path) -> Self {
+    pub(in crate::check_process) fn new(worker_group: WorkerGroup, proc: &Path) -> Self {
         let cgroup = notify::is_service().then(|| cgroup::read(&proc.join("self")).ok().flatten()).flatten();
         Self { worker_group, uid: nix::unistd::geteuid().as_raw(), cgroup }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 use super::*;
-use crate::check_process::task::tests::stat;
+use crate::check_process::worker::task::tests::stat;
 
 const UID: u32 = 990;
 
