@@ -9,24 +9,26 @@
 //!   start.
 //! - A *release* is a pause in which a check process has its devices closed (`nodewell release gpu`), for a reset or a
 //!   driver upgrade.
+//!
+//! What looks at the node has a room: `runner` (devices, asked through a `worker`), `services`, `plugins`,
+//! `filesystem`. All of them reach the agent through `report`, and none looks into another.
 
 mod children;
 mod command;
 mod filesystem;
 mod flags;
-mod link;
 mod memory;
 mod plugins;
 mod pod_names;
-mod protocol;
+mod release;
+mod report;
 mod reporters;
 mod runner;
-mod service;
+mod service_manager;
 mod services;
-mod shutdown;
+mod state_file;
 mod status_line;
-mod task;
-mod task_name;
+mod system_stops;
 pub mod worker;
 
 use std::{future, io, path::PathBuf, rc::Rc};
@@ -40,20 +42,19 @@ use nodewell_client::Client;
 use tokio::signal::unix::{SignalKind, signal};
 
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) use protocol::{Reply, read_line};
+pub(crate) use worker::protocol::{Reply, read_line};
 
 pub use children::Children;
 pub use command::{ChecksCommand, ChecksCommandLine};
 pub use flags::{Group, RunFlags, TestFlags, WorkerFlags};
+pub use release::{Release, ReleaseError, ReleaseFile};
 pub use reporters::reporters;
-pub use runner::{Release, ReleaseError, ReleaseFile};
 pub use services::npd_health_checks;
-pub use shutdown::system_stops;
+pub use system_stops::system_stops;
 
 pub(crate) use plugins::try_plugin;
 pub(crate) use runner::has_gpu_driver;
-pub(crate) use task::Stat;
-pub(crate) use task_name::TaskName;
+pub(crate) use worker::{Stat, TaskName};
 
 use crate::{
     config::Flags as AgentFlags,
@@ -63,13 +64,13 @@ use crate::{
 };
 
 use filesystem::FilesystemCheck;
-use link::Link;
 use plugins::{Confinement, Plugins};
 use pod_names::PodNamesWatch;
-use protocol::WorkerConfig;
+use report::Link;
 use runner::{Runner, RunnerPlan};
 use services::{Services, ServicesPlan};
 use status_line::StatusLine;
+use worker::protocol::WorkerConfig;
 
 /// What a check process is to do.
 #[derive(Debug)]
@@ -139,7 +140,7 @@ impl Components {
             () = check(setup.group, link, mounts_link, status_line.clone()) => {}
             () = runner.run() => {}
             () = link.follow() => {}
-            () = service::run(status_line.clone()) => {}
+            () = service_manager::run(status_line.clone()) => {}
             () = for_ever(mounts_runner.map(Runner::run)) => {}
             () = for_ever(services.as_ref().map(|services| services.run(status_line))) => {}
             () = for_ever(plugins.as_mut().map(Plugins::run)) => {}

@@ -231,7 +231,7 @@ impl Agent {
         let Some(directory) = self.config.state_dir.clone() else { return };
         let (store, ledger_sender) = (self.shared_state.store().clone(), ledger_sender.clone());
         self.tasks.supervise("agent-state", AtStop::Drop, move || {
-            monitors::state::run(store.clone(), directory.clone(), ledger_sender.clone())
+            monitors::agent_state::run(store.clone(), directory.clone(), ledger_sender.clone())
         });
     }
 

@@ -25,7 +25,7 @@ use crate::{
             reading::FilesystemReading,
             verdict::{FilesystemHistory, FilesystemVerdict, PROOF_AFTER},
         },
-        link::Link,
+        report::Link,
         status_line::StatusLine,
     },
     detectors::proof::HostRoots,

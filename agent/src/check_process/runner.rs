@@ -4,16 +4,10 @@
 //! A *round* asks every device of one check once. While devices are *released* (`nodewell release`) no worker runs, so
 //! that this process has none of them open, and their conditions are Unknown.
 
-pub(super) mod condition_reporter;
 mod drivers;
 mod inventory_share;
-pub(super) mod poll_loop;
-mod process;
-mod release;
-pub(super) mod state_file;
-mod stuck_workers;
+mod poll_loop;
 mod tick;
-mod worker_client;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -23,27 +17,23 @@ use tokio::time::{Instant, sleep};
 use crate::{
     check_process::{
         Group, WorkerGroup,
-        link::Link,
         memory::{lock_rounds, trim},
-        protocol::WorkerConfig,
+        release::{Release, ReleaseFile},
+        report::{ConditionReporter, Link},
+        state_file::StateFile,
         status_line::StatusLine,
+        worker::{client::WorkerClient, process::SelfExec, protocol::WorkerConfig, stuck::WorkerIdentity},
     },
     inventory::InventoryFiles,
     runtime::notify,
 };
 
-use condition_reporter::ConditionReporter;
 use drivers::{Change, Drivers};
 use inventory_share::InventoryShare;
 use poll_loop::{PollLoop, PollTiming};
-use process::SelfExec;
-use state_file::StateFile;
-use stuck_workers::WorkerIdentity;
 use tick::Watched;
-use worker_client::WorkerClient;
 
 pub(crate) use drivers::has_gpu_driver;
-pub use release::{Release, ReleaseError, ReleaseFile};
 
 /// What a runner is made of.
 #[derive(Debug, Clone)]

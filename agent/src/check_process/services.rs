@@ -19,8 +19,8 @@ use tokio::{
 
 use crate::{
     check_process::{
-        link::Link,
-        runner::{condition_reporter::ConditionReporter, poll_loop::Unreached, state_file::StateFile},
+        report::{ConditionReporter, Link, Unreached},
+        state_file::StateFile,
         status_line::StatusLine,
     },
     runtime::clock,

@@ -1,5 +1,16 @@
 //! `nodewell-checks worker`: answers the requests of the check process that started it, one at a time, by calls that may
 //! never return. It has no runtime, reads no configuration and holds nothing but its readers.
+//!
+//! Its room has the check process's end as well: how that starts a worker (`process`), asks it (`client`, in the words
+//! of `protocol`), and knows those that hang and survive SIGKILL (`stuck`) by what the kernel shows of them (`task`,
+//! `task_name`).
+
+pub(super) mod client;
+pub(super) mod process;
+pub(super) mod protocol;
+pub(super) mod stuck;
+mod task;
+mod task_name;
 
 use std::{
     collections::BTreeMap,
@@ -14,12 +25,14 @@ use nodewell_checks::{
     probe::{ReadError, Reader},
 };
 
+pub(crate) use task::Stat;
+pub(crate) use task_name::TaskName;
+
 use super::{
     Group, ReleaseFile, WorkerGroup,
     memory::{lock_rounds, trim},
-    protocol::{Operation, Reply, ReplyBody, Request, WorkerConfig, read_line},
-    task_name::TaskName,
 };
+use protocol::{Operation, Reply, ReplyBody, Request, WorkerConfig, read_line};
 
 /// Why a worker cannot go on.
 #[derive(Debug, thiserror::Error)]

@@ -5,49 +5,31 @@
 //! as a sign of life. The loops are independent: one that is forbidden or refused does not stop the others. RBAC
 //! needed: `patch` on `nodes/status` of the own Node, `create` and `patch` on `events` in that namespace, and if there
 //! is to be a Lease, on `leases` in the namespace `nodewell` (`packaging/rbac/`).
+//!
+//! Each loop has a room with all that is its own: `conditions`, `events`, `lease`; the JSON that it sends is in the
+//! room's `object`. These stand on `control_loop` (what loops share, when one tries again, how it is), and that on
+//! `connection` (a request, its way, what its answer means). No room looks back, nor one loop's into another's; all of
+//! them read the configuration here.
 
-mod aggregate;
-mod answer;
-mod api_client;
-mod bisect;
-mod client_source;
 mod conditions;
-mod conflicts;
 mod connection;
+mod control_loop;
 mod events;
-mod health;
-mod jitter;
 mod lease;
-mod object;
-mod observed;
-mod other_writers;
-mod outbox;
-mod rejections;
-mod retry;
-mod schedule;
-mod shared;
 mod stats;
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use tokio::{
-    sync::mpsc,
-    time::{sleep, timeout},
-};
+use tokio::{sync::mpsc, time::timeout};
 
 pub use crate::config::{LeaseConfig, LeaseMode, TakeOver};
-pub use aggregate::EventLimits;
-pub(crate) use answer::RequestError;
+pub(crate) use conditions::CONTROLLER_MANAGER;
+pub use conditions::{NODE_MESSAGE_LIMIT_BYTES, WithdrawError, withdraw};
+pub use connection::{ApiClient, ClientSource, FIELD_MANAGER, RequestBody};
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) use answer::parse_answer;
-pub use api_client::{ApiClient, RequestBody};
-pub use client_source::ClientSource;
-pub(crate) use conflicts::CONTROLLER_MANAGER;
-pub use events::EventsCheckpoint;
-pub use object::FIELD_MANAGER;
-pub use retry::RetryPolicy;
-pub use schedule::NODE_MESSAGE_LIMIT_BYTES;
-pub use shared::Notice;
+pub(crate) use connection::{RequestError, parse_answer};
+pub use control_loop::{Notice, RetryPolicy};
+pub use events::{EventLimits, EventsCheckpoint};
 pub use stats::{ApiStats, RequestKind};
 
 pub use crate::bucket::Rate;
@@ -56,12 +38,7 @@ use crate::{
     runtime::{Spawner, clock::Clock, program::CHECKS},
     shared_state::SharedState,
 };
-use connection::Connection;
-use schedule::ScheduleTiming;
-use shared::Shared;
-
-/// Between two attempts to withdraw from a server that is busy: it has seconds, not minutes.
-const WITHDRAW_AGAIN: Duration = Duration::from_millis(300);
+use control_loop::Shared;
 
 /// How the exporter is set up; [`ApiserverConfig::new`] has the defaults.
 #[derive(Debug, Clone)]
@@ -130,14 +107,6 @@ impl ApiserverConfig {
             clock: Clock::default(),
         }
     }
-
-    fn schedule(&self) -> ScheduleTiming {
-        ScheduleTiming {
-            heartbeat: self.heartbeat,
-            min_change_interval: self.min_change_interval,
-            clear_hold: self.clear_hold,
-        }
-    }
 }
 
 /// What the exporter is connected to inside the agent; the shared state's store saves what is not delivered yet.
@@ -166,30 +135,6 @@ pub async fn run(config: ApiserverConfig, handles: ExporterHandles, shutdown: im
     shared.stop.send_replace(true);
     if timeout(shared.config.flush_grace, loops).await.is_err() {
         tracing::warn!("the API server did not answer the last requests in time");
-    }
-}
-
-/// The Node could not be freed of our conditions.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("cannot withdraw our conditions from Node {node:?}: {reason}")]
-pub struct WithdrawError {
-    node: String,
-    reason: String,
-}
-
-/// Removes all our conditions from the Node by applying none, for the removal of the package. A server that fails is
-/// asked again until the caller gives up. A Node that is gone has no conditions of ours.
-pub async fn withdraw(config: &ApiserverConfig) -> Result<(), WithdrawError> {
-    let connection = Connection::new(config.client_source.clone(), config.request_timeout, Arc::default());
-    let call = object::apply_conditions(&config.node_name, &object::ApplyPatch::new(), false);
-    loop {
-        match connection.send(&call).await {
-            Ok(_) | Err(RequestError::Missing(_)) => return Ok(()),
-            Err(RequestError::Busy { .. } | RequestError::ServerError { .. } | RequestError::NotTheServer { .. }) => {
-                sleep(WITHDRAW_AGAIN).await;
-            }
-            Err(error) => return Err(WithdrawError { node: config.node_name.clone(), reason: error.to_string() }),
-        }
     }
 }
 

@@ -25,8 +25,7 @@ use super::{
     run::{Finished, Job},
 };
 use crate::check_process::{
-    link::Link,
-    runner::{condition_reporter::ConditionReporter, poll_loop::Unreached},
+    report::{ConditionReporter, Link, Unreached},
     status_line::StatusLine,
 };
 

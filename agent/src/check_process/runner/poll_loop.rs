@@ -14,12 +14,15 @@ use nodewell_model::inventory::{Acceptance, InventoryView};
 use nodewell_time::Backoff;
 use tokio::time::Instant;
 
-use super::{
-    state_file::{ReportedCondition, SavedState, StateFile},
-    worker_client::WorkerClient,
-};
 use crate::{
-    check_process::protocol::{Operation, ReplyBody},
+    check_process::{
+        report::Unreached,
+        state_file::{ReportedCondition, SavedState, StateFile},
+        worker::{
+            client::WorkerClient,
+            protocol::{Operation, ReplyBody},
+        },
+    },
     runtime::clock,
 };
 
@@ -67,16 +70,6 @@ pub(super) struct PollLoop {
     pub(super) was_judged: bool,
     /// What the last round did not reach.
     pub(super) unreached: Unreached,
-}
-
-/// What a round left open: for it the reports of an earlier run stay.
-#[derive(Debug, Clone, PartialEq)]
-pub(in crate::check_process) enum Unreached {
-    Nothing,
-    /// Some were not looked at: too many were silent before, or each reports alone.
-    Rest,
-    /// There was no list, nor was any before it in this run.
-    Everything(PollError),
 }
 
 impl PollLoop {

@@ -1,5 +1,18 @@
 //! The conditions loop: performs what the schedule decides, one server-side apply at a time.
 
+mod bisect;
+mod conflicts;
+mod object;
+mod observed;
+mod other_writers;
+mod rejections;
+mod schedule;
+mod withdraw;
+
+pub(crate) use conflicts::CONTROLLER_MANAGER;
+pub use schedule::NODE_MESSAGE_LIMIT_BYTES;
+pub use withdraw::{WithdrawError, withdraw};
+
 use std::time::Duration;
 
 use nodewell_model::{
@@ -8,21 +21,18 @@ use nodewell_model::{
 };
 
 use super::{
-    answer::{AcceptedAnswer, FieldConflict, RequestError},
-    bisect::{self, RejectedCondition},
-    conflicts::{CONTROLLER_MANAGER, Conflicts},
-    connection::Call,
-    health::ControlLoop,
-    jitter::Jitter,
-    object::{self, ApplyPatch},
-    observed::{ObservedChange, ObservedNode},
-    other_writers::{Look, OtherWriters, SilentWriters},
-    rejections::Rejections,
-    retry::{Attempt, Retry},
-    schedule::{Schedule, WantedConditions},
-    shared::{Notice, Shared},
+    ApiserverConfig,
+    connection::{AcceptedAnswer, Call, FieldConflict, RequestError},
+    control_loop::{Attempt, ControlLoop, Jitter, Notice, Retry, Shared},
 };
 use crate::config::TakeOver;
+use bisect::RejectedCondition;
+use conflicts::Conflicts;
+use object::ApplyPatch;
+use observed::{ObservedChange, ObservedNode};
+use other_writers::{Look, OtherWriters, SilentWriters};
+use rejections::Rejections;
+use schedule::{Schedule, ScheduleTiming, WantedConditions};
 
 /// An answer names every field in conflict. Without these the next apply may conflict in the fields that replace them.
 const CONFLICT_ROUNDS: usize = 4;
@@ -92,9 +102,10 @@ fn is_starting(view: &NodeView) -> bool {
 
 impl<'a> Conditions<'a> {
     fn new(shared: &'a Shared) -> Self {
+        let ApiserverConfig { heartbeat, min_change_interval, clear_hold, .. } = shared.config;
         Self {
             shared,
-            schedule: Schedule::new(shared.config.schedule()),
+            schedule: Schedule::new(ScheduleTiming { heartbeat, min_change_interval, clear_hold }),
             conflicts: Conflicts::default(),
             other_writers: OtherWriters::default(),
             rejections: Rejections::default(),

@@ -1,7 +1,11 @@
 //! The way to the API server: sends one request within its time, throws a connection away when it can no longer be
 //! trusted, and takes up new credentials.
 
+mod answer;
+mod api_client;
+mod call;
 mod client_factory;
+mod client_source;
 mod credentials;
 mod resolver;
 
@@ -24,12 +28,13 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{
-    answer::{AcceptedAnswer, RequestError, parse_answer},
-    api_client::{ApiClient, RequestBody},
-    client_source::ClientSource,
-    stats::{ApiStats, RequestKind},
-};
+pub(crate) use answer::{AcceptedAnswer, FieldConflict, Fields, RequestError, parse_answer};
+pub use api_client::{ApiClient, RequestBody};
+pub use call::FIELD_MANAGER;
+pub(crate) use call::{Call, seconds};
+pub use client_source::ClientSource;
+
+use super::stats::ApiStats;
 use crate::identity::{Files, stamps};
 use client_factory::ClientFactory;
 use credentials::open;
@@ -47,17 +52,6 @@ const FILES_TIMEOUT: Duration = Duration::from_secs(10);
 /// the patient one waits: what takes connections and never answers (a balancer without servers) gives no other sign of
 /// its recovery. Well below the two seconds that recovery may take.
 const PROBE: Duration = Duration::from_millis(1500);
-
-/// One request.
-#[derive(Debug, Clone)]
-pub(super) struct Call {
-    pub(super) kind: RequestKind,
-    pub(super) path: String,
-    pub(super) content_type: &'static str,
-    pub(super) body: Vec<u8>,
-    /// More of the answer is wanted than its metadata.
-    pub(super) whole_answer: bool,
-}
 
 /// The connection, shared by all loops.
 pub(super) struct Connection {

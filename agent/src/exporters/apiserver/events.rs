@@ -2,24 +2,22 @@
 //! saves what is to be delivered before it is sent, so that a crash at any moment neither loses an occurrence nor
 //! counts it twice.
 
+mod aggregate;
 mod delivery_state;
+mod object;
 mod saved;
 
+pub use aggregate::EventLimits;
 pub use saved::EventsCheckpoint;
 
 use std::time::Duration;
 
 use super::{
-    aggregate::{Delivery, Next},
-    answer::{AcceptedAnswer, RequestError},
-    connection::Call,
-    health::ControlLoop,
-    jitter::Jitter,
-    object,
-    retry::{Attempt, Retry},
-    shared::Shared,
+    connection::{AcceptedAnswer, Call, RequestError},
+    control_loop::{Attempt, ControlLoop, Jitter, Retry, Shared},
 };
 use crate::{runtime::crash, shared_state::EVENT_LOG_LIMIT};
+use aggregate::{Delivery, Next};
 use delivery_state::{Batch, Outcome};
 use saved::{SavedDeliveryState, StoreReport};
 

@@ -12,11 +12,8 @@ mod shutdown;
 use std::time::Duration;
 
 use super::{
-    answer::{AcceptedAnswer, RequestError},
-    health::ControlLoop,
-    jitter::Jitter,
-    retry::{Attempt, Retry, RetryPolicy},
-    shared::Shared,
+    connection::{AcceptedAnswer, RequestError},
+    control_loop::{Attempt, ControlLoop, Jitter, Retry, RetryPolicy, Shared},
 };
 use crate::config::LeaseMode;
 

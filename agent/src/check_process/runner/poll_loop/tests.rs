@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 
 use super::*;
-use crate::check_process::runner::worker_client::tests::fake::{Act, Fake, line, name_of, worker_client_with};
+use crate::check_process::worker::client::tests::fake::{Act, Fake, line, name_of, worker_client_with};
 
 const SHORT: Duration = Duration::from_millis(30);
 /// Where some answer and one hangs: long for an answer, short enough to wait for.
@@ -173,7 +173,7 @@ async fn when_the_list_hangs_the_known_ones_are_unknown() {
 #[tokio::test]
 async fn a_check_without_a_driver_runs_less_often() {
     let (mut poll_loop, judge) = poll_loop(HOUR);
-    let gone = |request: &crate::check_process::protocol::Request| {
+    let gone = |request: &crate::check_process::worker::protocol::Request| {
         Act::Send(line(request.id, ReplyBody::Error(ReadError::Gone { what: "no driver".to_owned() })))
     };
     round(&mut poll_loop, &mut worker_client_with(&Fake::new(gone))).await;

@@ -19,11 +19,11 @@ use nodewell_tls::{Shown, TlsError, Trust, client_config};
 use tokio_rustls::rustls::pki_types::{InvalidDnsNameError, ServerName};
 use tower::ServiceExt;
 
-use super::resolver::Resolver;
-use crate::{
-    exporters::apiserver::api_client::{ApiClient, RequestBody},
-    identity::{Cluster, Credentials},
+use super::{
+    api_client::{ApiClient, RequestBody},
+    resolver::Resolver,
 };
+use crate::identity::{Cluster, Credentials};
 
 /// The kernel sends a lost SYN again after one second: a client that tries so often finds within two that the network
 /// is back.

@@ -2,11 +2,8 @@
 
 use std::path::Path;
 
-use super::{client_factory::ClientFactory, resolver::Resolver};
-use crate::{
-    exporters::apiserver::answer::RequestError,
-    identity::{Credentials, Files, Kubeconfig, YamlReader, stamps},
-};
+use super::{answer::RequestError, client_factory::ClientFactory, resolver::Resolver};
+use crate::identity::{Credentials, Files, Kubeconfig, YamlReader, stamps};
 
 /// Reads the kubeconfig and what it names, and builds what clients are made of; the files are known even where nothing
 /// comes of them.

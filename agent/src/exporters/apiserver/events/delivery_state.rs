@@ -13,7 +13,7 @@ use std::time::Duration;
 use nodewell_ledger::Now;
 use nodewell_model::{EventRecord, Row, Table};
 
-use super::super::aggregate::{Aggregate, Delivery, EventLimits, LoadedRows, Next, record_hash};
+use super::aggregate::{Aggregate, Delivery, EventLimits, LoadedRows, Next, record_hash};
 
 /// What an earlier run may have left for us.
 pub(super) const TABLES: [Table; 2] = [Table::Series, Table::Events];

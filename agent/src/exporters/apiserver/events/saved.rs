@@ -12,7 +12,7 @@ use nodewell_model::{Row, Table};
 use tokio::{sync::watch, time::timeout};
 
 use super::{
-    super::aggregate::EventLimits,
+    aggregate::EventLimits,
     delivery_state::{DeliveryState, TABLES},
 };
 use crate::store::{Store, StoreState, Ticket, WritePriority};

@@ -3,7 +3,11 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::{ApiserverConfig, connection::Call, object::FIELD_MANAGER, stats::RequestKind};
+use crate::exporters::apiserver::{
+    ApiserverConfig,
+    connection::{Call, FIELD_MANAGER},
+    stats::RequestKind,
+};
 
 /// All agents' Leases are here, and nothing else that is ours to write.
 pub(super) const NAMESPACE: &str = "nodewell";

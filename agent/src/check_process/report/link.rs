@@ -1,0 +1,234 @@
+//! The agent as one reporter of a check process sees it: it sends conditions and Events under the reporter's name,
+//! wakes up when problems change, and reads and ends problems.
+
+use std::{cell::Cell, collections::BTreeSet, time::Duration};
+
+use jiff::Timestamp;
+use nodewell_client::{Client, ClientError, Discarded, Lines, Reporter, ReporterSettings};
+use nodewell_model::{
+    Condition, Event, Hardware, Name, SubjectKey,
+    api::{ClearRequest, ClearedView, ConditionProblem},
+};
+use nodewell_time::Backoff;
+use serde::Deserialize;
+use tokio::{sync::Notify, time::timeout};
+
+use crate::check_process::status_line::StatusLine;
+
+/// Between two tries to connect: an agent that was restarted is found within the longest.
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(250), Duration::from_secs(5));
+/// A report holds for this long without another one; the reporter sends a heartbeat every third of it.
+const TTL: Duration = Duration::from_secs(90);
+/// So many different rejections are logged, each once.
+const REJECTIONS_LIMIT: usize = 16;
+/// A stop may be half of a restart, of the service or, together with the agent, of the machine: for so long after it
+/// (of a machine: after the agent's start) conditions that are well stay on the Node.
+const LINGER: Duration = Duration::from_secs(60);
+/// How long a stop waits for the last report to arrive.
+const LAST_REPORT: Duration = Duration::from_secs(1);
+
+/// The connection of one reporter to the agent, for as long as this process lives; the agent may come and go.
+pub(in crate::check_process) struct Link {
+    client: Client,
+    reporter: Reporter,
+    status_line: StatusLine,
+    problem_change: Notify,
+    since: Cell<Timestamp>,
+    /// Whether a fault or an Unknown state is reported: then a stop withdraws nothing.
+    retains: Cell<bool>,
+    /// Whether a count of devices was sent.
+    counts: Cell<bool>,
+}
+
+/// The part of an event that is read.
+#[derive(Debug, Deserialize)]
+struct EventHeader {
+    id: u64,
+    /// Only the start and the end of a problem have one.
+    condition: Option<Name>,
+}
+
+impl Link {
+    /// Reports under the name `source`. Must be called within a runtime.
+    pub(in crate::check_process) fn new(client: Client, source: &str, status_line: StatusLine) -> Self {
+        let settings = ReporterSettings {
+            ttl: TTL,
+            first_report_is_complete: false,
+            linger: LINGER,
+            ..ReporterSettings::new(source)
+        };
+        let reporter = Reporter::start(client.clone(), settings, log_rejections());
+        let since = Cell::new(Timestamp::now());
+        Self {
+            client,
+            reporter,
+            status_line,
+            problem_change: Notify::new(),
+            since,
+            retains: Cell::default(),
+            counts: Cell::default(),
+        }
+    }
+
+    /// Follows the agent's events, over and over; never returns.
+    pub(in crate::check_process) async fn follow(&self) {
+        let mut pauses = PAUSES;
+        loop {
+            let error = match self.client.follow("/v1/events?follow=true").await {
+                Ok(lines) => {
+                    self.connected();
+                    pauses.reset();
+                    self.receive(lines).await
+                }
+                Err(error) => error,
+            };
+            if self.status_line.away(&error.to_string()) {
+                tracing::warn!(%error, "the agent is away; waiting for it");
+            }
+            tokio::time::sleep(pauses.pause()).await;
+        }
+    }
+
+    fn connected(&self) {
+        if self.status_line.back() {
+            tracing::info!(socket = %self.client.path().display(), "follows the agent");
+        }
+        self.since.set(Timestamp::now());
+        // It may have been restarted, and not know this reporter.
+        self.reporter.send_heartbeat_now();
+        self.problem_change.notify_one();
+    }
+
+    /// Listens until the agent ends the stream.
+    async fn receive(&self, mut lines: Lines) -> ClientError {
+        let mut last = None;
+        loop {
+            match lines.next_line().await {
+                Ok(Some(line)) => {
+                    // What is not understood may have concerned problems.
+                    let event = serde_json::from_str::<EventHeader>(&line).ok();
+                    if event.as_ref().is_none_or(|event| concerns_problems(event, last)) {
+                        self.problem_change.notify_one();
+                    }
+                    last = event.map(|event| event.id);
+                }
+                Ok(None) => return ClientError::Broken { message: "the agent ended the stream".to_owned() },
+                Err(error) => return error,
+            }
+        }
+    }
+
+    /// Returns once something may have changed since it returned last.
+    pub(in crate::check_process) async fn problem_change(&self) {
+        self.problem_change.notified().await;
+    }
+
+    /// Since when this agent is followed.
+    pub(in crate::check_process) fn since(&self) -> Timestamp {
+        self.since.get()
+    }
+
+    pub(in crate::check_process) async fn problems(&self) -> Result<Vec<ConditionProblem>, ClientError> {
+        self.client.get("/v1/problems").await
+    }
+
+    /// Sends an event to the agent, now or when it is back.
+    pub(in crate::check_process) fn send_event(&self, event: Event) {
+        self.reporter.event(event);
+    }
+
+    /// Reports how a device is.
+    pub(in crate::check_process) fn set_all(&self, key: &SubjectKey, conditions: Vec<Condition>) {
+        self.reporter.set_all(key.condition.clone(), key.subject.clone(), conditions);
+    }
+
+    /// A device is there no more.
+    pub(in crate::check_process) fn forget(&self, key: &SubjectKey) {
+        self.reporter.forget(key.condition.clone(), key.subject.clone());
+    }
+
+    /// How many devices there are.
+    pub(in crate::check_process) fn hardware(&self, hardware: Vec<Hardware>) {
+        self.counts.set(true);
+        self.reporter.hardware(hardware);
+    }
+
+    /// Whether devices were ever counted.
+    pub(in crate::check_process) fn has_sent_hardware(&self) -> bool {
+        self.counts.get()
+    }
+
+    /// What an earlier run reported and this one does not is over.
+    pub(in crate::check_process) fn all_reported(&self) {
+        self.reporter.all_reported();
+    }
+
+    /// Whether something is reported that must not be lost by a stop.
+    pub(in crate::check_process) fn retain_on_stop(&self, retain: bool) {
+        self.retains.set(retain);
+    }
+
+    /// Whether a stop withdraws nothing.
+    pub(in crate::check_process) fn is_retained_on_stop(&self) -> bool {
+        self.retains.get()
+    }
+
+    /// A clean stop: withdraws all reports; what was healthy stays for [`LINGER`]. If one of them is not well, they
+    /// stay, and are Unknown to others once they have expired.
+    pub(in crate::check_process) async fn finish(self) {
+        let is_taken = if self.is_retained_on_stop() {
+            timeout(LAST_REPORT, self.reporter.flushed()).await.is_ok()
+        } else {
+            self.reporter.finish(LAST_REPORT).await
+        };
+        if !is_taken {
+            tracing::info!("the agent did not take the last report in time");
+        }
+    }
+
+    /// Nothing is reported under this name any more. Returns once the agent has taken that, however long it is away:
+    /// nothing else would ever end what was reported.
+    pub(in crate::check_process) async fn withdraw(self) {
+        let _ = self.reporter.finish(Duration::MAX).await;
+    }
+
+    /// How many problems ended.
+    pub(in crate::check_process) async fn clear(&self, request: &ClearRequest) -> Result<usize, ClientError> {
+        self.client.post::<_, ClearedView>("/v1/clear", request).await.map(|answer| answer.cleared)
+    }
+}
+
+/// Logs once for each reason what the agent did not take: with heartbeats it would be logged for ever.
+fn log_rejections() -> impl FnMut(Discarded) + Send + 'static {
+    let mut logged = BTreeSet::new();
+    move |discarded: Discarded| {
+        let error = discarded.error.to_string();
+        if logged.len() < REJECTIONS_LIMIT && logged.insert(error.clone()) {
+            tracing::warn!(%error, "the agent does not take our report");
+        }
+    }
+}
+
+/// A problem began or ended, or events were missed: a reader that is too slow sees it from a jump in the ids.
+fn concerns_problems(event: &EventHeader, last: Option<u64>) -> bool {
+    event.condition.is_some() || last.is_some_and(|last| event.id != last + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(json: &str) -> EventHeader {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn only_problems_and_missed_events_are_read_again() {
+        let temporary =
+            event(r#"{"id":5,"severity":"warn","reason":"OOMKilling","message":"m","source":"s","count":1}"#);
+        assert!(!concerns_problems(&temporary, None));
+        assert!(!concerns_problems(&temporary, Some(4)));
+        assert!(concerns_problems(&temporary, Some(2)));
+        assert!(concerns_problems(&event(r#"{"id":5,"condition":"ReadonlyFilesystem"}"#), Some(4)));
+    }
+}

@@ -1,0 +1,258 @@
+//! The one worker of a worker group, seen from the check process. The client sends one request at a time, each with a
+//! deadline. It makes sure that a worker which does not answer is gone, or that its device is not asked again.
+
+use std::{io, os::unix::net::UnixStream as StdStream, time::Duration};
+
+use jiff::Timestamp;
+use nodewell_checks::{
+    Check,
+    probe::{NoAnswer, ReadError},
+};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{
+        UnixStream,
+        unix::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    time::{sleep, timeout},
+};
+
+use super::{
+    process::{SpawnWorker, WorkerProcess},
+    protocol::{LINE_LIMIT_BYTES, Operation, Reply, ReplyBody, Request, WorkerConfig},
+    stuck::StuckWorkers,
+    task_name::TaskName,
+};
+
+/// After SIGKILL, for the worker to be gone: milliseconds, unless it hangs in the kernel.
+pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(1);
+const DEATH_LOOKS_APART: Duration = Duration::from_millis(10);
+/// Late replies to earlier requests; a worker that sends more of them is none of ours.
+const LATE_REPLIES_LIMIT: usize = 16;
+
+/// What came of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::check_process) enum Outcome {
+    Reply(ReplyBody),
+    /// No answer in time.
+    NoAnswer(NoAnswer),
+    /// The worker ended, cannot be started, or sends what is no answer.
+    Broken(String),
+}
+
+impl Outcome {
+    /// Whether the worker was lost, or none was asked because of a stuck one.
+    pub(in crate::check_process) fn is_lost(&self) -> bool {
+        !matches!(self, Self::Reply(_))
+    }
+}
+
+/// Sends requests to the worker, and starts one where there is none.
+pub(in crate::check_process) struct WorkerClient {
+    spawn_worker: Box<dyn SpawnWorker>,
+    worker_config: WorkerConfig,
+    worker: Option<Worker>,
+    pub(in crate::check_process) stuck: StuckWorkers,
+    /// The number of the newest worker: how many there have been.
+    generation: u64,
+    /// Of all workers: a late reply of one of them is no reply to another one's request.
+    last_id: u64,
+}
+
+struct Worker {
+    process: Box<dyn WorkerProcess>,
+    lines: BufReader<OwnedReadHalf>,
+    requests: OwnedWriteHalf,
+}
+
+/// Why there is no reply that could be used.
+enum RequestError {
+    WorkerGone,
+    Broken(String),
+}
+
+impl WorkerClient {
+    pub(in crate::check_process) fn new(spawn_worker: Box<dyn SpawnWorker>, worker_config: WorkerConfig) -> Self {
+        Self { spawn_worker, worker_config, worker: None, stuck: StuckWorkers::default(), generation: 0, last_id: 0 }
+    }
+
+    /// Asks, and waits for the answer no longer than `deadline`, and for the end of a worker that gives none.
+    pub(in crate::check_process) async fn request(
+        &mut self,
+        check: &'static Check,
+        operation: Operation,
+        deadline: Duration,
+    ) -> Outcome {
+        let task_name = TaskName::of(check, &operation);
+        if let Some(no_answer) = self.stuck.forbid(&task_name) {
+            return Outcome::NoAnswer(no_answer);
+        }
+        let since = Timestamp::now();
+        match timeout(deadline, self.answer(check, operation)).await {
+            Ok(Ok(body)) => Outcome::Reply(body),
+            Ok(Err(error)) => self.broken(task_name, since, error).await,
+            Err(_) => self.silent(task_name, since, deadline).await,
+        }
+    }
+
+    async fn answer(&mut self, check: &'static Check, operation: Operation) -> Result<ReplyBody, RequestError> {
+        self.drop_ended();
+        self.last_id += 1;
+        let request = Request { id: self.last_id, check, operation };
+        let worker = match &mut self.worker {
+            Some(worker) => worker,
+            none => {
+                let worker = none.insert(Worker::spawn(&*self.spawn_worker)?);
+                self.generation += 1;
+                worker.send(&self.worker_config).await?;
+                worker
+            }
+        };
+        worker.send(&request).await?;
+        for _ in 0..LATE_REPLIES_LIMIT {
+            let reply = worker.receive().await?;
+            if reply.id == request.id {
+                return matching(reply.body, &request.operation);
+            }
+        }
+        Err(RequestError::Broken("its reply belongs to no request".to_owned()))
+    }
+
+    /// Whether one runs, as far as is known.
+    pub(in crate::check_process) fn has_worker(&self) -> bool {
+        self.worker.is_some()
+    }
+
+    /// One that ended between two requests, killed for its memory for example, is no device's error.
+    fn drop_ended(&mut self) {
+        if let Some(how) = self.worker.as_mut().and_then(|worker| worker.process.ended()) {
+            tracing::warn!(how, "the worker ended while it was idle; another one is started");
+            self.worker = None;
+        }
+    }
+
+    async fn silent(&mut self, task_name: TaskName, since: Timestamp, deadline: Duration) -> Outcome {
+        tracing::warn!(at = task_name.device(), "no answer in time; its worker is killed");
+        let message = match self.kill_worker(&task_name, since).await {
+            KillOutcome::Gone(_) => format!("no answer within {} s", deadline.as_secs_f32()),
+            KillOutcome::Stuck(pid) => format!("its worker, pid {pid}, is stuck in the kernel"),
+        };
+        Outcome::NoAnswer(NoAnswer::asked(since, message))
+    }
+
+    async fn broken(&mut self, task_name: TaskName, since: Timestamp, error: RequestError) -> Outcome {
+        let how = match (self.kill_worker(&task_name, since).await, error) {
+            (KillOutcome::Stuck(pid), _) => {
+                let message = format!("its worker, pid {pid}, is stuck in the kernel");
+                return Outcome::NoAnswer(NoAnswer::asked(since, message));
+            }
+            (KillOutcome::Gone(Some(how)), RequestError::WorkerGone) => format!("its worker ended: {how}"),
+            (KillOutcome::Gone(None), RequestError::WorkerGone) => "its worker ended".to_owned(),
+            (_, RequestError::Broken(how)) => how,
+        };
+        tracing::warn!(at = task_name.device(), how, "no answer");
+        Outcome::Broken(how)
+    }
+
+    /// Kills the worker and sees whether it dies.
+    async fn kill_worker(&mut self, task_name: &TaskName, since: Timestamp) -> KillOutcome {
+        let Some(Worker { mut process, .. }) = self.worker.take() else { return KillOutcome::Gone(None) };
+        // One that has ended by itself is distinguished from one that we end.
+        let mut ended = process.ended();
+        if ended.is_none() {
+            process.kill();
+            for _ in 0..KILL_TIMEOUT.as_millis() / DEATH_LOOKS_APART.as_millis() {
+                sleep(DEATH_LOOKS_APART).await;
+                ended = process.ended();
+                if ended.is_some() {
+                    break;
+                }
+            }
+        }
+        if ended.is_none() {
+            let pid = process.pid();
+            self.stuck.add(task_name.clone(), since, process);
+            return KillOutcome::Stuck(pid);
+        }
+        KillOutcome::Gone(ended)
+    }
+
+    /// The number of the worker that is asked now. What one worker could not do (a command that its library lacks), a
+    /// later one may.
+    pub(in crate::check_process) fn worker_generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Ends the worker, so that it holds nothing any more: no library, no device.
+    pub(in crate::check_process) async fn end(&mut self, check: &'static Check) {
+        let task_name = TaskName::of(check, &Operation::List);
+        self.kill_worker(&task_name, Timestamp::now()).await;
+    }
+}
+
+/// What came of killing a worker.
+enum KillOutcome {
+    Gone(Option<String>),
+    Stuck(u32),
+}
+
+impl Worker {
+    fn spawn(spawn_worker: &dyn SpawnWorker) -> Result<Self, RequestError> {
+        let failed = |error: io::Error| RequestError::Broken(format!("no worker can be started: {error}"));
+        let (mut process, stream) = spawn_worker.spawn().map_err(failed)?;
+        let (lines, requests) = connected(stream).inspect_err(|_| process.kill()).map_err(failed)?;
+        Ok(Self { process, lines, requests })
+    }
+
+    async fn send(&mut self, what: &impl serde::Serialize) -> Result<(), RequestError> {
+        // Our types have string keys and finite numbers only: they always serialise.
+        let mut line = serde_json::to_vec(what).unwrap_or_default();
+        line.push(b'\n');
+        self.requests.write_all(&line).await.map_err(|_| RequestError::WorkerGone)
+    }
+
+    async fn receive(&mut self) -> Result<Reply, RequestError> {
+        let mut line = Vec::new();
+        let limit = LINE_LIMIT_BYTES as u64;
+        (&mut self.lines).take(limit).read_until(b'\n', &mut line).await.map_err(|_| RequestError::WorkerGone)?;
+        match line.pop() {
+            None => Err(RequestError::WorkerGone),
+            Some(b'\n') => serde_json::from_slice(&line)
+                .map_err(|error| RequestError::Broken(format!("its worker sends what is no reply: {error}"))),
+            Some(_) if line.len() + 1 < LINE_LIMIT_BYTES => Err(RequestError::WorkerGone),
+            Some(_) => Err(RequestError::Broken(format!("its worker sends more than {LINE_LIMIT_BYTES} bytes"))),
+        }
+    }
+}
+
+fn connected(stream: StdStream) -> io::Result<(BufReader<OwnedReadHalf>, OwnedWriteHalf)> {
+    stream.set_nonblocking(true)?;
+    let (read, write) = UnixStream::from_std(stream)?.into_split();
+    Ok((BufReader::new(read), write))
+}
+
+/// A reply of the kind that was asked for.
+fn matching(body: ReplyBody, operation: &Operation) -> Result<ReplyBody, RequestError> {
+    match (&body, operation) {
+        (ReplyBody::Error(_), _)
+        | (ReplyBody::Devices { .. }, Operation::List)
+        | (ReplyBody::Reading(_), Operation::Read { .. })
+        | (ReplyBody::Events(_), Operation::Wait { .. }) => Ok(body),
+        _ => Err(RequestError::Broken("its reply is to another request".to_owned())),
+    }
+}
+
+impl From<Outcome> for Result<ReplyBody, nodewell_checks::probe::PollError> {
+    fn from(outcome: Outcome) -> Self {
+        use nodewell_checks::probe::PollError;
+        match outcome {
+            Outcome::Reply(ReplyBody::Error(error)) => Err(PollError::Read(error)),
+            Outcome::Reply(body) => Ok(body),
+            Outcome::NoAnswer(no_answer) => Err(PollError::NoAnswer(no_answer)),
+            Outcome::Broken(message) => Err(PollError::Read(ReadError::Failed { message })),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(in crate::check_process) mod tests;
