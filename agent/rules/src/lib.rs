@@ -26,7 +26,7 @@ pub(crate) use nodewell_settings::{duration, nearest, report};
 pub use detector::Detector;
 pub use examples::{check_examples, check_examples_where};
 pub use explain::{Explanation, explain};
-pub use load::{LoadPlan, Loaded, Prose, RulesFrom, load, load_path, load_text};
+pub use load::{LoadPlan, Loaded, Prose, RulesFrom, load, load_path, load_plugins, load_text};
 pub use nodewell_settings::{Diagnostic, Location, Note};
 pub use replay::{Format, Replay, ReplayError, ReplayFinding, ReplayOptions, Replayed};
 pub use rule::{Reader, Rule, RuleSet};

@@ -102,6 +102,33 @@ pub fn load(plan: &LoadPlan) -> Loaded {
     loaded
 }
 
+/// The same for what runs plug-ins and nothing else. The shipped rules have none: where there are no other files they are
+/// not even parsed, which would take more memory than all that a check process does.
+#[must_use]
+pub fn load_plugins(plan: &LoadPlan) -> Loaded {
+    if names_only_shipped(plan) { Loaded::default() } else { load(plan) }
+}
+
+/// Whether all that `plan` names is what we ship, whole and unchanged: it has no errors and no plug-ins, as tests prove.
+fn names_only_shipped(plan: &LoadPlan) -> bool {
+    let LoadPlan { rules, prose: _, overrides, npd, monitors_dir, xids } = plan;
+    let mut unread = Vec::new();
+    let mut others = [overrides, monitors_dir].into_iter().flatten();
+    let is_bare = npd.is_empty() && xids.is_none();
+    let is_alone = is_bare && others.all(|directory| files::list_if_there(directory, &mut unread).is_empty());
+    let is_whole = || match rules {
+        RulesFrom::BuiltIn => true,
+        RulesFrom::Dirs(directories) => matches!(directories.as_slice(), [one] if holds_all_shipped(one)),
+    };
+    is_alone && unread.is_empty() && is_whole()
+}
+
+fn holds_all_shipped(directory: &Path) -> bool {
+    let found = files::list(directory, &mut Vec::new());
+    let is_unchanged = |file: &RuleFile| file.text().is_ok_and(|text| shipped::is_unchanged(&file.name(), &text));
+    found.len() == shipped::FILES.len() && found.iter().all(is_unchanged)
+}
+
 /// Leaves out what `overrides` mask, and says so: a file of one's own that has a shipped one's name by chance silences it.
 fn mask(found: &mut Vec<RuleFile>, overrides: &[RuleFile]) -> Vec<Note> {
     let mut masks = Vec::new();

@@ -1,7 +1,8 @@
 //! What check processes and their workers keep in memory.
 
 use nodewell_checks::WorkerGroup;
-use nodewell_sys::memory::{Locking, drop_code_pages, lock_memory, may_lock_all, trim_heap};
+use nodewell_rules::shipped;
+use nodewell_sys::memory::{Locking, drop_code_pages, drop_texts, lock_memory, may_lock_all, trim_heap};
 
 /// Before the first round: what only the start ran goes, and what rounds run stays from then on, though the root disk be
 /// dead and memory short. Code that never ran would still wait for that disk: the whole program would take more memory
@@ -23,4 +24,12 @@ pub(super) fn lock_rounds(worker_group: WorkerGroup) {
 pub(super) fn trim() {
     // If this fails, what was freed stays in memory: not worth a message.
     let _ = trim_heap();
+}
+
+/// After rule files were read. Where those that packages install were compared with the ones in this program, all of these
+/// are in memory, and locked.
+pub(super) fn forget_rules() {
+    // As above.
+    let _ = drop_texts(shipped::texts());
+    trim();
 }

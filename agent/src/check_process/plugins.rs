@@ -15,7 +15,7 @@ use std::{collections::BTreeMap, io, rc::Rc, sync::Arc, time::Duration};
 use nodewell_checks::plugin::RunResult;
 use nodewell_client::Client;
 use nodewell_rules::{
-    RuleSet,
+    LoadPlan, Prose, RuleSet, load_plugins,
     plugin::{PluginMonitor, PluginTask, Task},
 };
 use tokio::{
@@ -26,7 +26,7 @@ use tokio::{
 };
 
 use crate::{
-    check_process::status_line::StatusLine,
+    check_process::{memory::forget_rules, status_line::StatusLine},
     config::{Config, Flags},
 };
 
@@ -90,7 +90,12 @@ impl Plugins {
             if let Some(sources) = self.load().await {
                 self.apply(sources).await;
             }
-            while tokio::select! { _ = self.reload.recv() => false, () = sleep(LOOK_EVERY) => true } {
+            forget_rules();
+            // Nothing is looked after where nothing is run.
+            while tokio::select! {
+                _ = self.reload.recv() => false,
+                () = sleep(LOOK_EVERY), if !self.daemons.is_empty() => true,
+            } {
                 self.restart_ended();
             }
             tracing::info!("reads its plug-ins again");
@@ -203,10 +208,10 @@ pub(crate) async fn try_plugin(task: &PluginTask, node_name: String) -> Option<R
     finished.result
 }
 
-/// Rules and this node's name, as the agent has them.
+/// The plug-ins that the rule files list and this node's name, as the agent has them.
 fn load(flags: &Flags) -> Option<(RuleSet, String)> {
     let config = Config::load(flags).ok()?;
-    let loaded = nodewell_rules::load(&config.load_plan());
+    let loaded = load_plugins(&LoadPlan { prose: Prose::SkimShipped, ..config.load_plan() });
     loaded.diagnostics.is_empty().then_some((loaded.set, config.node_name))
 }
 

@@ -283,3 +283,48 @@ fn an_operators_words_on_xids_are_read_and_their_errors_reported() {
     let missing = load(&LoadPlan { xids: Some(folder.path().join("none.toml")), ..LoadPlan::default() });
     assert!(missing.diagnostics[0].message.contains("cannot be read"), "{:?}", missing.diagnostics);
 }
+
+#[test]
+fn shipped_rules_are_not_read_for_plug_ins_of_which_they_have_none() {
+    assert_eq!(load(&LoadPlan::default()).set.plugins, []);
+    let shipped: Vec<_> = shipped::FILES.iter().map(|file| (file.name, file.text.to_owned())).collect();
+    let (installed, empty) = (directory(&shipped), directory(&[("README.md", String::new())]));
+    let (overrides, monitors_dir) = (Some(empty.path().to_owned()), Some(empty.path().join("none")));
+    for plan in [LoadPlan::default(), from(installed.path())] {
+        for plan in
+            [plan.clone(), LoadPlan { overrides: overrides.clone(), monitors_dir: monitors_dir.clone(), ..plan }]
+        {
+            let loaded = load_plugins(&plan);
+            assert!(loaded.set.rules.is_empty() && loaded.diagnostics.is_empty(), "{plan:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_shipped_is_read_for_its_plug_ins_and_its_errors() {
+    const PLUGIN: &str = "[[plugin]]\nname = 'fans'\ncommand = '/bin/true'\nreason = 'FanStopped'\n";
+    let mut shipped: Vec<_> = shipped::FILES.iter().map(|file| (file.name, file.text.to_owned())).collect();
+    let installed = directory(&shipped);
+    let (name, text) = shipped.pop().unwrap();
+    let lacking = directory(&shipped);
+    let changed = directory(&[&shipped[..], &[(name, format!("{text}{PLUGIN}"))]].concat());
+    let added = directory(&[("mine.toml", PLUGIN.to_owned())]);
+    let broken = directory(&[("mine.toml", "nonsense".to_owned())]);
+    let some = |directory: &tempfile::TempDir| Some(directory.path().to_owned());
+    let both = RulesFrom::Dirs(vec![installed.path().to_owned(), added.path().to_owned()]);
+    for (plan, plugins, has_errors) in [
+        (LoadPlan { overrides: some(&added), ..LoadPlan::default() }, 1, false),
+        (LoadPlan { monitors_dir: some(&added), ..from(installed.path()) }, 1, false),
+        (LoadPlan { rules: both, ..LoadPlan::default() }, 1, false),
+        (from(changed.path()), 1, false),
+        (from(lacking.path()), 0, false),
+        (LoadPlan { overrides: some(&broken), ..LoadPlan::default() }, 0, true),
+        (LoadPlan { npd: vec![broken.path().join("mine.toml")], ..LoadPlan::default() }, 0, true),
+        (LoadPlan { xids: Some(broken.path().join("none.toml")), ..LoadPlan::default() }, 0, true),
+        (from(&added.path().join("none")), 0, true),
+    ] {
+        let loaded = load_plugins(&plan);
+        assert_eq!((loaded.set.plugins.len(), !loaded.diagnostics.is_empty()), (plugins, has_errors), "{plan:?}");
+        assert!(has_errors || !loaded.set.rules.is_empty(), "{plan:?}");
+    }
+}
