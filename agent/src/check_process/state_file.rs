@@ -1,12 +1,12 @@
 //! The state that a check saves across restarts, in a file of its own. A thread reads and writes it, because the disk
-//! may be the one that is dying: no task waits for it.
+//! may be the one that is dying: no task waits for it. It is there as long as there is something to read or to write.
 
 use std::{
     fs,
     io::{self, Read, Write},
     path::{Path, PathBuf},
-    sync::{Arc, Condvar, Mutex, PoisonError},
-    thread,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread::Builder,
     time::Duration,
 };
 
@@ -54,11 +54,18 @@ pub(super) struct StateFile {
     latest_write: Arc<LatestWrite>,
 }
 
-/// The latest text for the thread; it replaces one that was not written yet.
+/// What is to be written, and by whom.
 #[derive(Default)]
-struct LatestWrite {
-    text: Mutex<Option<Vec<u8>>>,
-    changed: Condvar,
+struct LatestWrite(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    /// The latest text; it replaces one that was not written yet.
+    text: Option<Vec<u8>>,
+    /// There is a thread, which takes what comes meanwhile.
+    is_at_work: bool,
+    /// The last write failed, which was logged: the disk stays as it is, and there is a round every minute.
+    has_failed: bool,
 }
 
 impl StateFile {
@@ -78,9 +85,10 @@ impl StateFile {
     pub(super) async fn load(&mut self) -> SavedState {
         let (file, latest_write) = (self.file.clone(), Arc::clone(&self.latest_write));
         let (done, read) = oneshot::channel();
-        let thread = thread::Builder::new().name("state-file".to_owned()).stack_size(STACK_BYTES).spawn(move || {
+        self.latest_write.lock().is_at_work = true;
+        let thread = thread().spawn(move || {
             let _ = done.send(read_file(&file));
-            latest_write.write_for_ever(&file);
+            latest_write.write_all(&file);
         });
         let state = match thread {
             Ok(_) => timeout(LOAD_TIMEOUT, read).await.ok().and_then(Result::ok),
@@ -111,43 +119,63 @@ impl StateFile {
         if !self.is_read || next == self.last {
             return;
         }
-        if let Ok(text) = serde_json::to_vec(&next) {
+        if let Ok(text) = serde_json::to_vec(&next)
+            && self.latest_write.put(&self.file, text)
+        {
             self.last = next;
-            self.latest_write.put(text);
         }
     }
 }
 
 impl LatestWrite {
-    fn put(&self, text: Vec<u8>) {
-        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
-        self.changed.notify_one();
+    /// Whether there is a thread for it; if not, the next round brings it again.
+    fn put(self: &Arc<Self>, file: &Path, text: Vec<u8>) -> bool {
+        let mut waiting = self.lock();
+        waiting.text = Some(text);
+        let is_taken = std::mem::replace(&mut waiting.is_at_work, true);
+        drop(waiting);
+        if is_taken {
+            return true;
+        }
+        let (latest_write, path) = (Arc::clone(self), file.to_owned());
+        let started = thread().spawn(move || latest_write.write_all(&path));
+        if let Err(error) = &started {
+            self.lock().is_at_work = false;
+            self.failed(file, error);
+        }
+        started.is_ok()
     }
 
-    fn take(&self) -> Vec<u8> {
-        let mut text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            if let Some(text) = text.take() {
-                return text;
-            }
-            text = self.changed.wait(text).unwrap_or_else(PoisonError::into_inner);
+    fn failed(&self, file: &Path, error: &io::Error) {
+        if !std::mem::replace(&mut self.lock().has_failed, true) {
+            tracing::warn!(file = %file.display(), %error, "the state cannot be saved");
         }
     }
 
-    fn write_for_ever(&self, file: &Path) {
-        let mut is_healthy = true;
-        loop {
-            match write_file(file, &self.take()) {
-                Ok(()) => is_healthy = true,
-                // Once: the disk stays as it is, and there is a round every minute.
-                Err(error) => {
-                    if std::mem::replace(&mut is_healthy, false) {
-                        tracing::warn!(file = %file.display(), %error, "the state cannot be saved");
-                    }
-                }
+    /// Until nothing waits any more.
+    fn write_all(&self, file: &Path) {
+        while let Some(text) = self.next() {
+            match write_file(file, &text) {
+                Ok(()) => self.lock().has_failed = false,
+                Err(error) => self.failed(file, &error),
             }
         }
     }
+
+    /// `None` ends the thread: what is put from then on has another one.
+    fn next(&self) -> Option<Vec<u8>> {
+        let mut waiting = self.lock();
+        waiting.is_at_work = waiting.text.is_some();
+        waiting.text.take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn thread() -> Builder {
+    Builder::new().name("state-file".to_owned()).stack_size(STACK_BYTES)
 }
 
 fn read_file(file: &Path) -> io::Result<SavedState> {
