@@ -122,7 +122,7 @@ impl Components {
         let group = setup.group;
         let status_line = StatusLine::new(if group == Group::Check { FilesystemCheck::IDLE } else { "" });
         let plugins = setup.plugins(&status_line)?;
-        let link = |name| Link::new(setup.client.clone(), name, status_line.clone());
+        let link = |name| Link::followed(setup.client.clone(), name, status_line.clone());
         let mounts = group.mounts_group().map(|worker_group| (worker_group, link(worker_group.as_str())));
         Ok(Self { link: link(group.as_str()), mounts, services: setup.services(&status_line), plugins, status_line })
     }
@@ -131,6 +131,7 @@ impl Components {
     async fn work(&mut self, setup: &Setup) {
         let Self { status_line, link, mounts, services, plugins } = self;
         let mounts_link = mounts.as_ref().map(|(_, link)| link);
+        let others: Vec<&Link> = mounts_link.into_iter().chain(services.as_ref().map(Services::link)).collect();
         let pod_names = setup.pod_names();
         let plan = |worker_group| setup.plan(worker_group, pod_names.clone());
         let runner = Runner::new(plan(setup.group.worker_group()), link, status_line.clone());
@@ -139,7 +140,7 @@ impl Components {
         tokio::select! {
             () = check(setup.group, link, mounts_link, status_line.clone()) => {}
             () = runner.run() => {}
-            () = link.follow() => {}
+            () = link.follow(&others) => {}
             () = service_manager::run(status_line.clone()) => {}
             () = for_ever(mounts_runner.map(Runner::run)) => {}
             () = for_ever(services.as_ref().map(|services| services.run(status_line))) => {}

@@ -72,7 +72,12 @@ impl Services {
             observations: JoinSet::new(),
             asked: BTreeMap::new(),
         };
-        Self { link: Link::new(client, NAME, status_line), work: Mutex::new(work) }
+        Self { link: Link::followed(client, NAME, status_line), work: Mutex::new(work) }
+    }
+
+    /// What it reports by.
+    pub(super) fn link(&self) -> &Link {
+        &self.link
     }
 
     /// Looks and reports, over and over; never returns.

@@ -18,7 +18,7 @@ use crate::{ClientError, random};
 
 /// Between two tries: a restarted agent is found within the longest.
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
-/// Between two signs of life while something is True or Unknown.
+/// Between two signs of life while something is True or Unknown, and only they show that the agent is another one.
 const BEAT_WITH_PROBLEM: Duration = Duration::from_secs(5);
 
 /// The agent holds no more of this daemon, or of all.
@@ -197,10 +197,11 @@ impl Outbox {
     }
 
     /// Until the next sign of life. An agent that was restarted knows of no problem before it: while there is one, that
-    /// must not take long.
+    /// must not take long. Nor may what it did not take.
     fn beat(&self) -> Duration {
         let beat = self.settings.ttl / 3;
-        if self.states.is_worth_repeating() { beat.min(BEAT_WITH_PROBLEM) } else { beat }
+        let is_known = self.settings.notices_restarts && self.full == Full::No;
+        if self.states.is_worth_repeating() && !is_known { beat.min(BEAT_WITH_PROBLEM) } else { beat }
     }
 
     fn compose(&mut self) -> Status {

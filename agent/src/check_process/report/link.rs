@@ -51,12 +51,17 @@ struct EventHeader {
 impl Link {
     /// Reports under the name `source`. Must be called within a runtime.
     pub(in crate::check_process) fn new(client: Client, source: &str, status_line: StatusLine) -> Self {
-        let settings = ReporterSettings {
-            ttl: TTL,
-            first_report_is_complete: false,
-            linger: LINGER,
-            ..ReporterSettings::new(source)
-        };
+        Self::with(client, ReporterSettings::new(source), status_line)
+    }
+
+    /// The same of one that is among the links of [`Link::follow`].
+    pub(in crate::check_process) fn followed(client: Client, source: &str, status_line: StatusLine) -> Self {
+        let settings = ReporterSettings { notices_restarts: true, ..ReporterSettings::new(source) };
+        Self::with(client, settings, status_line)
+    }
+
+    fn with(client: Client, settings: ReporterSettings, status_line: StatusLine) -> Self {
+        let settings = ReporterSettings { ttl: TTL, first_report_is_complete: false, linger: LINGER, ..settings };
         let reporter = Reporter::start(client.clone(), settings, log_rejections());
         let since = Cell::new(Timestamp::now());
         Self {
@@ -70,13 +75,13 @@ impl Link {
         }
     }
 
-    /// Follows the agent's events, over and over; never returns.
-    pub(in crate::check_process) async fn follow(&self) {
+    /// Follows the agent's events, over and over, also for `others` of this process; never returns.
+    pub(in crate::check_process) async fn follow(&self, others: &[&Self]) {
         let mut pauses = PAUSES;
         loop {
             let error = match self.client.follow("/v1/events?follow=true").await {
                 Ok(lines) => {
-                    self.connected();
+                    self.connected(others);
                     pauses.reset();
                     self.receive(lines).await
                 }
@@ -89,13 +94,13 @@ impl Link {
         }
     }
 
-    fn connected(&self) {
+    fn connected(&self, others: &[&Self]) {
         if self.status_line.back() {
             tracing::info!(socket = %self.client.path().display(), "follows the agent");
         }
         self.since.set(Timestamp::now());
-        // It may have been restarted, and not know this reporter.
-        self.reporter.send_heartbeat_now();
+        // It may have been restarted, and not know these reporters.
+        others.iter().chain([&self]).for_each(|link| link.reporter.send_heartbeat_now());
         self.problem_change.notify_one();
     }
 

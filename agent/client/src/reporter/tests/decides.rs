@@ -84,6 +84,24 @@ async fn a_heartbeat_goes_every_third_of_the_ttl() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_owner_that_notices_another_agent_gives_no_sign_of_life_sooner() {
+    let settings = ReporterSettings { ttl: TTL, notices_restarts: true, ..ReporterSettings::new("raid") };
+    let mut outbox = Outbox::new(settings, Instant::now());
+    set(&mut outbox, broken("md0"));
+    sent(&mut outbox).await;
+    taken(&mut outbox, "a");
+    assert_eq!(outbox.next(Instant::now()), Next::Wait(Instant::now() + TTL / 3));
+    outbox.send_heartbeat_now();
+    assert!(!sent(&mut outbox).await.full);
+    taken(&mut outbox, "b");
+    let full = sent(&mut outbox).await;
+    assert_eq!((full.full, full.conditions), (true, vec![broken("md0")]));
+    outbox.answered(Err(refusal(409, None)), Instant::now());
+    let beat = Duration::from_secs(5);
+    assert_eq!(outbox.next(Instant::now()), Next::Wait(Instant::now() + beat), "what was not taken comes soon");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_failure_repeats_the_same_report_later_and_later() {
     let mut outbox = started().await;
     outbox.event(event(Severity::Info, 1), Instant::now());
