@@ -103,7 +103,7 @@ impl Detector {
 
     /// The patterns that run on every record because they hold no literal.
     pub fn slow_lane(&self) -> impl Iterator<Item = SlowPattern<'_>> {
-        self.matcher.slow_lane()
+        self.matcher.slow_lane(&self.set)
     }
 
     /// Forgets what was counted and what came before: the records that follow are of another boot.
@@ -146,7 +146,7 @@ impl Detector {
         if is_idle || self.ignores(rule, judged.record) || !judged.admits(rule) {
             return;
         }
-        let Some(found) = pattern.find(&judged.haystack, &mut self.ways) else { return };
+        let Some(found) = pattern.find(rule, &judged.haystack, &mut self.ways) else { return };
         let index = pattern.rule;
         match pattern.role {
             Role::Match if rule.decoder.is_some() => self.decode(rule, slot, &found, judged, out),

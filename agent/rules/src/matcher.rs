@@ -62,11 +62,13 @@ impl Matcher {
         if builder.diagnostics.is_empty() { Ok(builder.finish()) } else { Err(builder.diagnostics) }
     }
 
-    /// The patterns that hold no literal worth searching for, so that they run on every record.
-    pub fn slow_lane(&self) -> impl Iterator<Item = SlowPattern<'_>> {
-        self.lane.iter().map(|id| {
+    /// The patterns that hold no literal worth searching for, so that they run on every record. `set` is what it was made
+    /// of.
+    pub fn slow_lane<'a>(&'a self, set: &'a RuleSet) -> impl Iterator<Item = SlowPattern<'a>> {
+        self.lane.iter().map(move |id| {
             let pattern = &self.patterns[*id as usize];
-            SlowPattern { rule: pattern.rule, role: pattern.role, pattern: pattern.written() }
+            let written = pattern.written(&set.rules[pattern.rule]);
+            SlowPattern { rule: pattern.rule, role: pattern.role, pattern: written }
         })
     }
 
@@ -124,11 +126,9 @@ struct Builder {
 
 impl Builder {
     fn add_rule(&mut self, rule: &Rule, index: usize) {
-        let reverts = rule.counting.iter().flat_map(|counting| &counting.revert);
-        let all = rule.patterns.iter().map(|pattern| (Role::Match, pattern));
-        let all = all.chain(reverts.map(|pattern| (Role::Revert, pattern)));
-        for (role, written) in all.chain(rule.clears.patterns.iter().map(|pattern| (Role::Clear, pattern))) {
-            match Pattern::new(rule, index, role, written) {
+        let roles = [Role::Match, Role::Revert, Role::Clear].into_iter();
+        for (role, nth) in roles.flat_map(|role| (0..role.patterns(rule).len()).map(move |nth| (role, nth))) {
+            match Pattern::new(rule, index, role, nth) {
                 Ok((pattern, required)) => self.add(pattern, required),
                 Err(error) => self.diagnostics.push(Diagnostic {
                     location: rule.location.clone(),

@@ -10,9 +10,10 @@ use super::{
 };
 use crate::pattern;
 
-/// A pattern that costs nothing until it is first tried.
+/// A pattern that costs nothing until it is first tried. Its text is the rule's, and is not here a second time.
 pub(super) struct LazyPattern {
-    source: String,
+    /// What is searched for, where that is not what the rule has.
+    translated: Option<Box<str>>,
     /// `None`: a regex has to do it.
     steps: OnceCell<Option<Box<Steps>>>,
     tail: OnceCell<Option<Box<Tail>>>,
@@ -26,30 +27,32 @@ pub(super) struct Compiled {
 }
 
 impl LazyPattern {
-    /// Stores `source`, which [`pattern::compiled`] has found good.
-    pub(super) fn new(source: String) -> Self {
-        Self { source, steps: OnceCell::new(), tail: OnceCell::new(), regex: OnceCell::new() }
+    /// For `source`, which [`pattern::compiled`] has found good and made of `written`. That is what the functions below are
+    /// given, the same each time.
+    pub(super) fn new(source: &str, written: &str) -> Self {
+        let translated = (source != written).then(|| source.into());
+        Self { translated, steps: OnceCell::new(), tail: OnceCell::new(), regex: OnceCell::new() }
     }
 
-    pub(super) fn source(&self) -> &str {
-        &self.source
+    fn source<'a>(&'a self, written: &'a str) -> &'a str {
+        self.translated.as_deref().unwrap_or(written)
     }
 
-    /// The same as steps that mark `groups`, which are the same each time.
-    pub(super) fn steps(&self, groups: [Option<usize>; GROUPS]) -> Option<&Steps> {
-        let compile = || Steps::of(&pattern::syntax(&self.source)?, groups).map(Box::new);
+    /// The same as steps that mark `groups`, which are the same each time, too.
+    pub(super) fn steps(&self, written: &str, groups: [Option<usize>; GROUPS]) -> Option<&Steps> {
+        let compile = || Steps::of(&pattern::syntax(self.source(written))?, groups).map(Box::new);
         self.steps.get_or_init(compile).as_deref()
     }
 
     /// What the newest line has to begin with, where that is known: for a pattern of several lines.
-    pub(super) fn tail(&self) -> Option<&Tail> {
-        self.tail.get_or_init(|| Tail::of(&pattern::syntax(&self.source)?).map(Box::new)).as_deref()
+    pub(super) fn tail(&self, written: &str) -> Option<&Tail> {
+        self.tail.get_or_init(|| Tail::of(&pattern::syntax(self.source(written))?).map(Box::new)).as_deref()
     }
 
     /// `None` cannot happen to a source that was found good; it then matches nothing.
-    pub(super) fn regex(&self) -> Option<&Compiled> {
+    pub(super) fn regex(&self, written: &str) -> Option<&Compiled> {
         let compile = || {
-            let regex = pattern::build(&self.source).ok()?;
+            let regex = pattern::build(self.source(written)).ok()?;
             let places = RefCell::new(regex.capture_locations());
             Some(Box::new(Compiled { regex, places }))
         };
@@ -73,7 +76,7 @@ mod tests {
     fn what_is_taken_also_compiles() {
         for good in [r"(?u)\w+ä", r"\xff+", r"(?i)oops", r"(?:\w{30}){20}", "", r"(?u:\w{3})"] {
             let (source, _) = pattern::compiled(Format::Native, good).unwrap();
-            assert!(LazyPattern::new(source).regex().is_some(), "{good}");
+            assert!(LazyPattern::new(&source, good).regex(good).is_some(), "{good}");
         }
     }
 }

@@ -31,16 +31,16 @@ pub(crate) struct Pattern {
     /// Index into `RuleSet::rules`.
     pub(crate) rule: usize,
     pub(crate) role: Role,
-    /// As it was written, where that is not what is searched for.
-    written: Option<String>,
+    /// Which of the rule's patterns of this role.
+    nth: u32,
     /// How many records it may look at.
     pub(crate) depth: usize,
     format: Format,
     blanks: Blanks,
     starts_anchored: bool,
     opening: Opening,
-    /// The groups `subject`, `pid` and `pod`.
-    groups: [Option<usize>; GROUPS],
+    /// The numbers of the groups `subject`, `pid` and `pod`: a pattern is too short for more than fit.
+    groups: [Option<u16>; GROUPS],
     code: LazyPattern,
 }
 
@@ -55,35 +55,43 @@ pub(crate) struct Found<'t> {
     pub(crate) back: usize,
 }
 
+impl Role {
+    /// The patterns of `rule` that have it.
+    pub(super) fn patterns(self, rule: &Rule) -> &[String] {
+        match self {
+            Self::Match => &rule.patterns,
+            Self::Revert => rule.counting.as_ref().map(|counting| &*counting.revert).unwrap_or_default(),
+            Self::Clear => &rule.clears.patterns,
+        }
+    }
+}
+
 impl Pattern {
-    /// Checks `written` and finds by which windows a record is selected for it; nothing: every record has to be tried.
-    pub(super) fn new(
-        rule: &Rule,
-        index: usize,
-        role: Role,
-        written: &str,
-    ) -> Result<(Self, Option<Required>), String> {
+    /// Checks the `nth` pattern of `rule`, which is the one at `index`, and finds by which windows a record is selected for
+    /// it; nothing: every record has to be tried.
+    pub(super) fn new(rule: &Rule, index: usize, role: Role, nth: usize) -> Result<(Self, Option<Required>), String> {
+        let written = &role.patterns(rule)[nth];
         let (source, hir) = pattern::compiled(rule.format, written)?;
         let multi_line = rule.lines > 1 && literal::can_match_newline(&hir);
         let required = literal::required(&hir, if multi_line { Scope::LastLine } else { Scope::Match });
         let pattern = Self {
             rule: index,
             role,
-            written: (written != source).then(|| written.to_owned()),
+            nth: u32::try_from(nth).expect("rule files are smaller than 4 GiB"),
             depth: if multi_line { rule.lines } else { 1 },
             format: rule.format,
             blanks: rule.format.into(),
             starts_anchored: looks_at_start(&hir),
             opening: Opening::of(&hir),
             groups: ["subject", "pid", "pod"].map(|name| group(&hir, name)),
-            code: LazyPattern::new(source),
+            code: LazyPattern::new(&source, written),
         };
         Ok((pattern, required))
     }
 
-    /// As it was written.
-    pub(super) fn written(&self) -> &str {
-        self.written.as_deref().unwrap_or(self.code.source())
+    /// As it was written in `rule`, its own.
+    pub(super) fn written<'r>(&self, rule: &'r Rule) -> &'r str {
+        &self.role.patterns(rule)[self.nth as usize]
     }
 
     /// What the first two bytes of the newest record have to be; anything, if it may not be judged by them alone.
@@ -91,19 +99,19 @@ impl Pattern {
         if self.depth == 1 && self.blanks == Blanks::Kept { self.opening } else { Opening::ANY }
     }
 
-    /// Searches the newest record, and those before it if the pattern may span several. `ways` is room to work in.
-    pub(crate) fn find<'h>(&self, haystack: &'h Haystack<'_>, ways: &mut Vec<Way>) -> Option<Found<'h>> {
+    /// Searches the newest record, and those before it if the pattern may span several. `rule` is its own, `ways` is room
+    /// to work in.
+    pub(crate) fn find<'h>(&self, rule: &Rule, haystack: &'h Haystack<'_>, ways: &mut Vec<Way>) -> Option<Found<'h>> {
+        let (written, newest) = (self.written(rule), haystack.newest(self.blanks));
         if self.depth == 1 {
-            let text = haystack.newest(self.blanks);
-            return if self.opening.admits(text) { self.find_in_one(text, ways) } else { None };
+            return if self.opening.admits(newest) { self.find_in_one(written, newest, ways) } else { None };
         }
-        let newest = haystack.newest(self.blanks);
-        if self.code.tail().is_some_and(|tail| !tail.may_be_in(newest, ways)) {
+        if self.code.tail(written).is_some_and(|tail| !tail.may_be_in(newest, ways)) {
             return None;
         }
         let joined = haystack.joined(self.blanks);
         let records = self.depth.min(joined.starts.len());
-        let find = |records| self.find_in_last(&joined.bytes, &joined.starts[joined.starts.len() - records..]);
+        let find = |records| self.find_in_last(written, &joined.bytes, &joined.starts[joined.starts.len() - records..]);
         match self.format {
             // The fewest records that match, so that `^` can stand at the start of any of them.
             Format::Native => (1..=records).find_map(find),
@@ -112,15 +120,16 @@ impl Pattern {
         }
     }
 
-    fn find_in_one<'t>(&self, text: &'t [u8], ways: &mut Vec<Way>) -> Option<Found<'t>> {
-        match self.code.steps(self.groups).map(|steps| steps.find(text, ways)) {
+    fn find_in_one<'t>(&self, written: &str, text: &'t [u8], ways: &mut Vec<Way>) -> Option<Found<'t>> {
+        let groups = self.groups.map(|group| group.map(usize::from));
+        match self.code.steps(written, groups).map(|steps| steps.find(text, ways)) {
             Some(Ok(marks)) => marks.map(|marks| self.found(|nth, _| marks.group(text, nth), 0)),
-            None | Some(Err(TooLong)) => self.find_by_regex(text),
+            None | Some(Err(TooLong)) => self.find_by_regex(written, text),
         }
     }
 
-    fn find_by_regex<'t>(&self, text: &'t [u8]) -> Option<Found<'t>> {
-        let Compiled { regex, places } = self.code.regex()?;
+    fn find_by_regex<'t>(&self, written: &str, text: &'t [u8]) -> Option<Found<'t>> {
+        let Compiled { regex, places } = self.code.regex(written)?;
         if self.groups.iter().all(Option::is_none) {
             return regex.is_match(text).then(|| self.found(|_, _| None, 0));
         }
@@ -130,12 +139,12 @@ impl Pattern {
     }
 
     /// A match that reaches into the newest of the records that begin at `starts`.
-    fn find_in_last<'t>(&self, bytes: &'t [u8], starts: &[usize]) -> Option<Found<'t>> {
+    fn find_in_last<'t>(&self, written: &str, bytes: &'t [u8], starts: &[usize]) -> Option<Found<'t>> {
         let (first, newest) = (*starts.first()?, *starts.last()?);
         if !self.opening.admits(&bytes[first..]) {
             return None;
         }
-        let regex = &self.code.regex()?.regex;
+        let regex = &self.code.regex(written)?.regex;
         // A newest record without text is reached by a match that ends at it.
         let reaches = |end: usize| first + end > newest || first + end == bytes.len() || starts.len() == 1;
         let captures = regex.captures_iter(&bytes[first..]).find(|captures| reaches(end_of(captures)))?;
@@ -147,7 +156,7 @@ impl Pattern {
 
     /// `captured` gives the text of the nth of the groups, by that and by its number in the pattern.
     fn found<'t>(&self, captured: impl Fn(usize, usize) -> Option<&'t [u8]>, back: usize) -> Found<'t> {
-        let text = |nth: usize| captured(nth, self.groups[nth]?);
+        let text = |nth: usize| captured(nth, self.groups[nth]?.into());
         Found { subject: text(0), pid: text(1), pod: text(2), back }
     }
 }
@@ -161,9 +170,9 @@ fn looks_at_start(hir: &Hir) -> bool {
 }
 
 /// The number of the capture group `name`.
-fn group(hir: &Hir, name: &str) -> Option<usize> {
+fn group(hir: &Hir, name: &str) -> Option<u16> {
     match hir.kind() {
-        HirKind::Capture(capture) if capture.name.as_deref() == Some(name) => usize::try_from(capture.index).ok(),
+        HirKind::Capture(capture) if capture.name.as_deref() == Some(name) => u16::try_from(capture.index).ok(),
         _ => hir.kind().subs().iter().find_map(|sub| group(sub, name)),
     }
 }
