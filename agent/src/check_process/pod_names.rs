@@ -3,7 +3,13 @@
 //!
 //! The kubelet makes a pod's folder before its sandbox, so its name is known before a process of it can run.
 
-use std::{io, os::fd::AsFd, path::PathBuf, thread, time::Duration};
+use std::{
+    io,
+    os::fd::AsFd,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
 
 use nix::{
     poll::{PollFd, PollFlags, PollTimeout, poll},
@@ -15,7 +21,7 @@ use crate::detectors::pod_names::PodNamesFile;
 
 /// A folder that inotify watches is read again all the same: another may be in its place.
 const WATCHED: Duration = Duration::from_secs(60);
-/// One that is not there, or cannot be watched.
+/// One that cannot be watched, nor the folder in which it would be.
 const UNWATCHED: Duration = Duration::from_secs(5);
 /// Pods that come together are read together.
 const SETTLE: Duration = Duration::from_millis(20);
@@ -55,7 +61,8 @@ impl PodNamesWatch {
         }
     }
 
-    /// Before the folder is read: what comes after that is an event.
+    /// Before the folder is read: what comes after that is an event. While it is not there, that it comes is one: a node
+    /// without a kubelet has none, and is not to be looked at all the time.
     fn watch(&self, inotify: &Inotify) -> bool {
         let flags = AddWatchFlags::IN_CREATE
             | AddWatchFlags::IN_MOVED_TO
@@ -63,7 +70,13 @@ impl PodNamesWatch {
             | AddWatchFlags::IN_DELETE
             | AddWatchFlags::IN_ONLYDIR;
         while inotify.read_events().is_ok_and(|events| !events.is_empty()) {}
-        inotify.add_watch(&self.folder, flags).is_ok()
+        let watch = |folder: &Path| inotify.add_watch(folder, flags).is_ok();
+        if watch(&self.folder) {
+            return true;
+        }
+        let is_parent_watched = self.folder.parent().is_some_and(watch);
+        // It may have come before that.
+        watch(&self.folder) || is_parent_watched
     }
 
     fn publish(&self, published: &mut Published) {

@@ -47,6 +47,22 @@ fn a_pod_that_comes_is_known_to_judges_and_to_the_agent() {
 }
 
 #[test]
+fn a_folder_that_is_not_there_is_noticed_as_it_comes() {
+    let root = tempfile::tempdir().unwrap();
+    let watch = watch(root.path());
+    let inotify = Inotify::init(InitFlags::IN_NONBLOCK).unwrap();
+    let has_news = || inotify.read_events().is_ok_and(|events| !events.is_empty());
+    assert!(watch.watch(&inotify) && !has_news());
+    fs::create_dir(&watch.folder).unwrap();
+    assert!(has_news(), "it came");
+    assert!(watch.watch(&inotify));
+    fs::create_dir(watch.folder.join(format!("default_web-0_{UID}"))).unwrap();
+    assert!(has_news(), "a pod came");
+    let nowhere = PodNamesWatch { folder: root.path().join("none/pods-logs"), ..watch };
+    assert!(!nowhere.watch(&inotify), "it is looked for again soon");
+}
+
+#[test]
 fn a_node_without_pods_has_no_file_and_one_that_is_lost_is_written_again() {
     let root = tempfile::tempdir().unwrap();
     let watch = watch(root.path());
