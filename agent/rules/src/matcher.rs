@@ -147,7 +147,9 @@ impl Builder {
         }
     }
 
-    fn finish(self) -> Matcher {
+    fn finish(mut self) -> Matcher {
+        // It lives as long as its rules.
+        self.patterns.shrink_to_fit();
         let depth = self.patterns.iter().map(|pattern| pattern.depth).max().unwrap_or(1);
         let scan = Scan::of(self.known.iter().map(|(window, _)| *window).collect());
         let mut lists = vec![Vec::new(); scan.windows().len()];

@@ -32,6 +32,7 @@ impl RuleSet {
     /// Forgets what people read and what the examples prove, which is most of it. Of a rule of the kernel log an
     /// example of one line stays where there is one: it is what a test problem is made of.
     pub fn forget_prose(&mut self) {
+        self.rules.shrink_to_fit();
         for rule in &mut self.rules {
             (rule.explain, rule.origin) = (String::new(), String::new());
             let mut matches = std::mem::take(&mut rule.examples).matches;

@@ -49,6 +49,7 @@ impl Scan {
     pub(super) fn of(mut windows: Vec<Window>) -> Self {
         windows.sort_unstable();
         windows.dedup();
+        windows.shrink_to_fit();
         let tables = (1..=KEY_BYTES).filter_map(|length| Table::of(&windows, length)).collect();
         Self { windows, tables }
     }
@@ -127,6 +128,7 @@ impl Table {
         if readings.is_empty() {
             return None;
         }
+        readings.shrink_to_fit();
         readings.sort_by_key(|reading| hash(reading.number));
         let mut bits = Box::new([0; WORDS]);
         for hash in readings.iter().map(|reading| hash(reading.number)) {
