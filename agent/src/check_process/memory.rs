@@ -2,14 +2,17 @@
 
 use nodewell_checks::WorkerGroup;
 use nodewell_rules::shipped;
-use nodewell_sys::memory::{Locking, drop_code_pages, drop_texts, lock_memory, may_lock_all, trim_heap};
+use nodewell_sys::memory::{
+    Locking, drop_code_pages, drop_constants, drop_texts, lock_memory, may_lock_all, trim_heap,
+};
 
 /// Before the first round: what only the start ran goes, and what rounds run stays from then on, though the root disk be
 /// dead and memory short. Code that never ran would still wait for that disk: the whole program would take more memory
 /// than checks are worth. A GPU driver's library maps more than ours to lock.
 pub(super) fn lock_rounds(worker_group: WorkerGroup) {
-    // If this fails, pages of code that only the start ran stay in memory: not worth a message.
+    // If this fails, what only the start ran and read stays in memory: not worth a message.
     let _ = drop_code_pages();
+    let _ = drop_constants();
     if worker_group == WorkerGroup::Gpu {
         return;
     }

@@ -3,6 +3,7 @@
 
 mod heap;
 mod relocations;
+mod segments;
 mod unneeded;
 
 use std::{fs, io, ops::Range, ptr};
@@ -12,6 +13,7 @@ pub use relocations::drop_relocations;
 pub use unneeded::drop_texts;
 
 use crate::proc::Status;
+use unneeded::whole_pages;
 
 /// The smallest page that Linux has.
 const PAGE: usize = 4096;
@@ -99,6 +101,12 @@ pub fn drop_code_pages() -> io::Result<()> {
     maps.lines().filter(|line| is_code(line)).filter_map(readable_file).try_for_each(|pages| drop_pages(&pages))
 }
 
+/// The same of the program's constants, its table of relocations among them.
+pub fn drop_constants() -> io::Result<()> {
+    let pages = segments::constants().iter().map(whole_pages).collect::<io::Result<Vec<_>>>()?;
+    pages.iter().filter(|pages| !pages.is_empty()).try_for_each(drop_pages)
+}
+
 /// Whether the line of `/proc/self/maps` is of code. Everything else may have been written to before it was made
 /// read-only (relocations), and would be lost.
 fn is_code(line: &str) -> bool {
@@ -174,6 +182,21 @@ pub(super) mod tests {
         let outcome = child.args(["--exact", test]).env(ALONE, "1").output().unwrap();
         let said = String::from_utf8_lossy(&outcome.stdout);
         assert!(outcome.status.success() && said.contains("1 passed"), "{said}");
+    }
+
+    #[test]
+    fn constants_are_dropped_and_still_there() {
+        alone("memory::tests::constants_are_dropped_and_still_there", constants);
+    }
+
+    fn constants() {
+        static TEXT: &str = include_str!("memory.rs");
+        load_program().unwrap();
+        let (start, copy) = (TEXT.as_ptr().expose_provenance(), TEXT.to_owned());
+        let before = resident_at(start);
+        drop_constants().unwrap();
+        assert!(resident_at(start) < before, "{} of {before}", resident_at(start));
+        assert_eq!(TEXT, copy);
     }
 
     #[test]

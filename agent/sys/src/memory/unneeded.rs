@@ -21,8 +21,7 @@ pub fn drop_texts(texts: impl IntoIterator<Item = &'static str>) -> io::Result<(
 /// Drops the whole pages in `bytes`: what shares a page with others is needed. They are of a file, and nothing has written
 /// to them, or what was written is lost.
 pub(super) fn drop_whole_pages(bytes: &Range<usize>) -> io::Result<()> {
-    let page = page_size()?;
-    let pages = bytes.start.next_multiple_of(page)..bytes.end - bytes.end % page;
+    let pages = whole_pages(bytes)?;
     if pages.is_empty() {
         return Ok(());
     }
@@ -34,6 +33,11 @@ pub(super) fn drop_whole_pages(bytes: &Range<usize>) -> io::Result<()> {
         return Ok(());
     }
     Err(io::Error::last_os_error())
+}
+
+pub(super) fn whole_pages(bytes: &Range<usize>) -> io::Result<Range<usize>> {
+    let page = page_size()?;
+    Ok(bytes.start.next_multiple_of(page)..bytes.end - bytes.end % page)
 }
 
 fn page_size() -> io::Result<usize> {
