@@ -49,8 +49,8 @@ pub struct ReporterSettings {
     pub first_report_is_complete: bool,
     /// For how long its conditions stay after [`Reporter::finish`], in whole seconds up to an hour: it may start again.
     pub linger: Duration,
-    /// Whether the owner notices that there may be another agent and calls [`Reporter::send_heartbeat_now`] then. If not,
-    /// what is wrong is a reason for heartbeats more often.
+    /// Whether the owner notices that there may be another agent and calls [`Reporter::send_heartbeat_now`] then. If
+    /// not, what is wrong is a reason for heartbeats more often.
     pub notices_restarts: bool,
 }
 

@@ -102,14 +102,14 @@ pub fn load(plan: &LoadPlan) -> Loaded {
     loaded
 }
 
-/// The same for what runs plug-ins and nothing else. The shipped rules have none: where there are no other files they are
-/// not even parsed, which would take more memory than all that a check process does.
+/// The same for what runs plug-ins and nothing else. The shipped rules have none: where there are no other files they
+/// are not even parsed, which would take more memory than all that a check process does.
 #[must_use]
 pub fn load_plugins(plan: &LoadPlan) -> Loaded {
     if names_only_shipped(plan) { Loaded::default() } else { load(plan) }
 }
 
-/// Whether all that `plan` names is what we ship, whole and unchanged: it has no errors and no plug-ins, as tests prove.
+/// Whether all that `plan` names is what we ship, whole and unchanged: no errors and no plug-ins, as tests prove.
 fn names_only_shipped(plan: &LoadPlan) -> bool {
     let LoadPlan { rules, prose: _, overrides, npd, monitors_dir, xids } = plan;
     let mut unread = Vec::new();

@@ -62,8 +62,8 @@ impl Matcher {
         if builder.diagnostics.is_empty() { Ok(builder.finish()) } else { Err(builder.diagnostics) }
     }
 
-    /// The patterns that hold no literal worth searching for, so that they run on every record. `set` is what it was made
-    /// of.
+    /// The patterns that hold no literal worth searching for, so that they run on every record. `set` is what it was
+    /// made of.
     pub fn slow_lane<'a>(&'a self, set: &'a RuleSet) -> impl Iterator<Item = SlowPattern<'a>> {
         self.lane.iter().map(move |id| {
             let pattern = &self.patterns[*id as usize];

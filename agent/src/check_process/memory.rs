@@ -29,8 +29,8 @@ pub(super) fn trim() {
     let _ = trim_heap();
 }
 
-/// After rule files were read. Where those that packages install were compared with the ones in this program, all of these
-/// are in memory, and locked.
+/// After rule files were read. Where those that packages install were compared with the ones in this program, all of
+/// these are in memory, and locked.
 pub(super) fn forget_rules() {
     // As above.
     let _ = drop_texts(shipped::texts());

@@ -61,8 +61,8 @@ impl PodNamesWatch {
         }
     }
 
-    /// Before the folder is read: what comes after that is an event. While it is not there, that it comes is one: a node
-    /// without a kubelet has none, and is not to be looked at all the time.
+    /// Before the folder is read: what comes after that is an event. While it is not there, that it comes is one: a
+    /// node without a kubelet has none, and is not to be looked at all the time.
     fn watch(&self, inotify: &Inotify) -> bool {
         let flags = AddWatchFlags::IN_CREATE
             | AddWatchFlags::IN_MOVED_TO

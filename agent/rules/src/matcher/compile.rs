@@ -27,8 +27,8 @@ pub(super) struct Compiled {
 }
 
 impl LazyPattern {
-    /// For `source`, which [`pattern::compiled`] has found good and made of `written`. That is what the functions below are
-    /// given, the same each time.
+    /// For `source`, which [`pattern::compiled`] has found good and made of `written`. That is what the functions below
+    /// are given, the same each time.
     pub(super) fn new(source: &str, written: &str) -> Self {
         let translated = (source != written).then(|| source.into());
         Self { translated, steps: OnceCell::new(), tail: OnceCell::new(), regex: OnceCell::new() }

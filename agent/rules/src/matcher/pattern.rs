@@ -67,8 +67,8 @@ impl Role {
 }
 
 impl Pattern {
-    /// Checks the `nth` pattern of `rule`, which is the one at `index`, and finds by which windows a record is selected for
-    /// it; nothing: every record has to be tried.
+    /// Checks the `nth` pattern of `rule`, which is the one at `index`, and finds by which windows a record is selected
+    /// for it; nothing: every record has to be tried.
     pub(super) fn new(rule: &Rule, index: usize, role: Role, nth: usize) -> Result<(Self, Option<Required>), String> {
         let written = &role.patterns(rule)[nth];
         let (source, hir) = pattern::compiled(rule.format, written)?;
@@ -99,8 +99,8 @@ impl Pattern {
         if self.depth == 1 && self.blanks == Blanks::Kept { self.opening } else { Opening::ANY }
     }
 
-    /// Searches the newest record, and those before it if the pattern may span several. `rule` is its own, `ways` is room
-    /// to work in.
+    /// Searches the newest record, and those before it if the pattern may span several. `rule` is its own, `ways` is
+    /// room to work in.
     pub(crate) fn find<'h>(&self, rule: &Rule, haystack: &'h Haystack<'_>, ways: &mut Vec<Way>) -> Option<Found<'h>> {
         let (written, newest) = (self.written(rule), haystack.newest(self.blanks));
         if self.depth == 1 {
