@@ -92,7 +92,9 @@ mount -t tmpfs dev "$root/dev"
 mknod -m 666 "$root/dev/null" c 1 3
 mknod -m 666 "$root/dev/urandom" c 1 9
 mount -t tmpfs -o mode=1777 tmp "$root/tmp"
-exec chroot --userspec="$user" "$root" "$@""#;
+# Not `exec`: what changes its user forgets that it ends with its parent, and this shell ends all of them.
+chroot --userspec="$user" "$root" "$@"
+exit $?"#;
 
 fn entering(root: &Path) -> Vec<OsString> {
     let fixed = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", ENTER, "sh"].map(OsString::from);

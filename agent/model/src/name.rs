@@ -2,14 +2,14 @@
 
 use std::{fmt, sync::Arc};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// The longest reason or condition type, in bytes (the API server's own limit on a condition's reason is 1,024).
 pub const NAME_LIMIT_BYTES: usize = 128;
 
 /// A CamelCase reason or condition type, such as `KernelOops`. Cheap to clone.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Name(Arc<str>);
 
 /// Why a word is not a [`Name`].
@@ -50,6 +50,13 @@ impl Name {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// As the word that it is, without a copy: every finding and every problem has two of them.
+impl Serialize for Name {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
     }
 }
 

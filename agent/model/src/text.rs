@@ -87,9 +87,10 @@ fn next_decimal(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> bool {
 fn cleaned(raw: &[u8], limit_bytes: usize, newlines: bool) -> String {
     // A byte becomes at most three (U+FFFD), so a bounded prefix is enough: a line of 1 MB costs no more than 1 kB.
     let bounded = &raw[..raw.len().min(limit_bytes + 4)];
-    // Nearly all of what the kernel prints.
-    if let Ok(text) = std::str::from_utf8(bounded)
-        && bounded.iter().all(|byte| matches!(byte, b' '..=b'~'))
+    // Nearly all of what the kernel prints. Every byte is looked at, many at once: a loop that may end early takes one
+    // after another.
+    if bounded.iter().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'))
+        && let Ok(text) = std::str::from_utf8(bounded)
     {
         return cut(text, limit_bytes).to_owned();
     }

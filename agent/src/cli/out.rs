@@ -13,13 +13,15 @@ use super::{
 pub(super) struct Out {
     writer: Box<dyn Write>,
     terminal: bool,
+    /// Room for a row, which is written in one piece.
+    row: Vec<u8>,
 }
 
 impl Out {
     /// This process's own.
     pub(super) fn stdout() -> Self {
         let writer = Box::new(io::BufWriter::new(io::stdout().lock()));
-        Self { writer, terminal: io::stdout().is_terminal() }
+        Self { writer, terminal: io::stdout().is_terminal(), row: Vec::new() }
     }
 
     pub(super) fn is_terminal(&self) -> bool {
@@ -53,8 +55,10 @@ impl Out {
     pub(super) fn row<T: Serialize>(&mut self, form: Document, value: &T) -> Result<(), CommandError> {
         match form {
             Document::Json => {
-                serde_json::to_writer(&mut self.writer, value).map_err(CommandError::json)?;
-                Ok(self.line("")?)
+                self.row.clear();
+                serde_json::to_writer(&mut self.row, value).map_err(CommandError::json)?;
+                self.row.push(b'\n');
+                Ok(self.writer.write_all(&self.row)?)
             }
             Document::Yaml => Ok(self.text(&format!("---\n{}", yaml(value)?))?),
         }

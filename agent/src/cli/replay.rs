@@ -14,7 +14,7 @@ use std::{
 use clap::{Args, ValueEnum};
 use jiff::{Timestamp, tz::TimeZone};
 use nodewell_rules::{
-    Format, Replay as Run, ReplayError, ReplayFinding, ReplayOptions, Replayed,
+    Format, LoadPlan, Prose, Replay as Run, ReplayError, ReplayFinding, ReplayOptions, Replayed,
     replay::{Calendar, ReplayKind, Unread},
 };
 use nodewell_time::local;
@@ -97,7 +97,9 @@ impl From<FormatName> for Format {
 
 impl Replay {
     pub(super) fn run(self, out: &mut Out) -> Result<(), CommandError> {
-        let set = Arc::new(loaded(&self.rules.plan())?);
+        // A finding shows nothing of what rules explain and prove.
+        let plan = LoadPlan { prose: Prose::SkimShipped, ..self.rules.plan() };
+        let set = Arc::new(loaded(&plan)?);
         let input = Input::open(&self.file)?;
         let options = ReplayOptions {
             any_facility: self.any_facility,

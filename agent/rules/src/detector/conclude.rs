@@ -76,7 +76,7 @@ impl Judged<'_, '_> {
         if found.back == 0 {
             return self.haystack.newest(blanks).into();
         }
-        let joined = self.haystack.joined(blanks);
+        let joined = self.haystack.joined(blanks, found.back + 1);
         let first = joined.starts[joined.starts.len() - 1 - found.back];
         joined.bytes[first..].into()
     }

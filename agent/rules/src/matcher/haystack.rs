@@ -29,10 +29,20 @@ impl Past for () {
     }
 }
 
+/// Nearly every pattern of several lines looks at so many records: one that looks at dozens is no reason to read those
+/// for all.
+const NEAR: usize = 8;
+
 /// The newest record and the way to those before it.
 pub(crate) struct Haystack<'a> {
     newest: &'a [u8],
     past: &'a dyn Past,
+    near: Reach,
+    far: Reach,
+}
+
+/// So many records, read when one of them is first asked for.
+struct Reach {
     depth: usize,
     lines: OnceCell<Vec<PastLine>>,
     joined: [OnceCell<Joined>; 2],
@@ -74,16 +84,18 @@ impl Blanks {
 impl<'a> Haystack<'a> {
     /// `newest`, with at most `depth` records in all.
     pub(crate) fn new(newest: &'a [u8], past: &'a dyn Past, depth: usize) -> Self {
-        Self { newest, past, depth, lines: OnceCell::new(), joined: [OnceCell::new(), OnceCell::new()] }
+        Self { newest, past, near: Reach::new(depth.min(NEAR)), far: Reach::new(depth) }
     }
 
     pub(crate) fn newest(&self, blanks: Blanks) -> &'a [u8] {
         blanks.of(self.newest)
     }
 
-    pub(crate) fn joined(&self, blanks: Blanks) -> &Joined {
-        self.joined[usize::from(blanks == Blanks::Trimmed)].get_or_init(|| {
-            let past = self.lines().iter().map(|line| blanks.of(&line.text));
+    /// At least `depth` records with the newest, if there are so many.
+    pub(crate) fn joined(&self, blanks: Blanks, depth: usize) -> &Joined {
+        let reach = self.reach(depth);
+        reach.joined[usize::from(blanks == Blanks::Trimmed)].get_or_init(|| {
+            let past = self.lines(reach).iter().map(|line| blanks.of(&line.text));
             Joined::new(past.chain([self.newest(blanks)]))
         })
     }
@@ -91,12 +103,23 @@ impl<'a> Haystack<'a> {
     /// The time of the record `back` places before the newest; `None` for the newest itself.
     pub(crate) fn time_back(&self, back: usize) -> Option<Timestamp> {
         // Nearly every match is in the newest alone: those before it are not even read.
-        let lines = if back == 0 { return None } else { self.lines() };
+        let lines = if back == 0 { return None } else { self.lines(self.reach(back + 1)) };
         lines.get(lines.len().checked_sub(back)?).map(|line| line.time)
     }
 
-    fn lines(&self) -> &[PastLine] {
-        self.lines.get_or_init(|| self.past.last(self.depth.saturating_sub(1)))
+    /// The shorter one that has `depth` records.
+    fn reach(&self, depth: usize) -> &Reach {
+        if depth <= self.near.depth { &self.near } else { &self.far }
+    }
+
+    fn lines<'h>(&self, reach: &'h Reach) -> &'h [PastLine] {
+        reach.lines.get_or_init(|| self.past.last(reach.depth.saturating_sub(1)))
+    }
+}
+
+impl Reach {
+    fn new(depth: usize) -> Self {
+        Self { depth, lines: OnceCell::new(), joined: [OnceCell::new(), OnceCell::new()] }
     }
 }
 
@@ -111,5 +134,39 @@ impl Joined {
             joined.bytes.extend_from_slice(record);
         }
         joined
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    /// Ten records, and how many were asked for each time.
+    #[derive(Default)]
+    struct Ten(RefCell<Vec<usize>>);
+
+    impl Past for Ten {
+        fn last(&self, limit: usize) -> Vec<PastLine> {
+            self.0.borrow_mut().push(limit);
+            let line = |nth: u8| PastLine { time: Timestamp::from_second(nth.into()).unwrap(), text: vec![b'0' + nth] };
+            (0..10).skip(10_usize.saturating_sub(limit)).map(line).collect()
+        }
+    }
+
+    #[test]
+    fn not_many_more_records_are_read_than_a_pattern_looks_at() {
+        let ten = Ten::default();
+        let haystack = Haystack::new(b"new", &ten, 64);
+        let joined = |depth| String::from_utf8(haystack.joined(Blanks::Kept, depth).bytes.clone()).unwrap();
+        let second_back = |back| haystack.time_back(back).map(Timestamp::as_second);
+        assert_eq!((second_back(0), ten.0.borrow().len()), (None, 0));
+        assert_eq!((joined(2), joined(NEAR)), ("3\n4\n5\n6\n7\n8\n9\nnew".to_owned(), joined(2)));
+        assert_eq!((second_back(2), second_back(NEAR - 1)), (Some(8), Some(3)));
+        assert_eq!(*ten.0.borrow(), [NEAR - 1]);
+        assert_eq!(joined(NEAR + 1), "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\nnew");
+        assert_eq!((second_back(9), second_back(11)), (Some(1), None));
+        assert_eq!(*ten.0.borrow(), [NEAR - 1, 63]);
     }
 }

@@ -62,6 +62,8 @@ enum Atom {
     Byte(Bytes),
     /// Something that breaks a run of bytes; it may itself require a window.
     Gap(Option<Required>),
+    /// What the bytes that follow require as whole words. It breaks no run.
+    Words(Option<Required>),
     /// Something that may hold a newline. What stands before it is not in the last line.
     Newline,
 }
@@ -85,7 +87,7 @@ pub(super) fn required(hir: &Hir, scope: Scope) -> Option<Required> {
 /// What the parts of a pattern require that are more than a run of bytes.
 fn within(atoms: &[Atom]) -> impl Iterator<Item = Required> {
     atoms.iter().filter_map(|atom| match atom {
-        Atom::Gap(required) => required.clone(),
+        Atom::Gap(required) | Atom::Words(required) => required.clone(),
         Atom::Byte(_) | Atom::Newline => None,
     })
 }
@@ -122,11 +124,33 @@ fn flatten(hir: &Hir, scope: Scope, atoms: &mut Vec<Atom>) {
         HirKind::Repetition(repetition) => flatten_repetition(hir, repetition, scope, atoms),
         HirKind::Capture(capture) => flatten(&capture.sub, scope, atoms),
         HirKind::Concat(parts) => parts.iter().for_each(|part| flatten(part, scope, atoms)),
-        HirKind::Alternation(branches) => {
-            atoms.push(gap(hir, scope));
-            atoms.push(Atom::Gap(any_of(branches, scope)));
-        }
+        HirKind::Alternation(branches) => flatten_alternation(hir, branches, scope, atoms),
     }
+}
+
+/// `(?:Tx|tx)` is a run of two bytes as well, which goes on beside it.
+fn flatten_alternation(hir: &Hir, branches: &[Hir], scope: Scope, atoms: &mut Vec<Atom>) {
+    let required = any_of(branches, scope);
+    match columns(branches).filter(|_| scope == Scope::Match || !can_match_newline(hir)) {
+        Some(columns) => {
+            atoms.push(Atom::Words(required));
+            atoms.extend(columns.into_iter().map(|bytes| byte_atom(bytes, scope)));
+        }
+        None => atoms.extend([gap(hir, scope), Atom::Gap(required)]),
+    }
+}
+
+fn word(hir: &Hir) -> Option<&[u8]> {
+    if let HirKind::Literal(literal) = hir.kind() { Some(&*literal.0) } else { None }
+}
+
+/// What may stand at each place of words of one length, if that is not too much.
+fn columns(branches: &[Hir]) -> Option<Vec<Bytes>> {
+    let words: Vec<&[u8]> = branches.iter().map(word).collect::<Option<_>>()?;
+    let length = words.first()?.len();
+    let is_even = words.iter().all(|word| word.len() == length);
+    let column = |place: usize| Bytes::any(words.iter().map(|word| word[place]).collect());
+    if is_even { (0..length).map(column).collect() } else { None }
 }
 
 fn flatten_repetition(hir: &Hir, repetition: &Repetition, scope: Scope, atoms: &mut Vec<Atom>) {
@@ -180,6 +204,7 @@ fn runs(atoms: &[Atom]) -> Vec<Vec<&[u8]>> {
         match atom {
             Atom::Byte(bytes) => runs.last_mut().expect("never empty").push(bytes.as_slice()),
             Atom::Gap(_) | Atom::Newline => runs.push(Vec::new()),
+            Atom::Words(_) => {}
         }
     }
     runs
@@ -220,6 +245,14 @@ mod tests {
     fn an_alternation_needs_a_window_of_each_branch() {
         assert_eq!(windows("(?:Zebra|Quail)", Scope::Match).map(|w| w.len()), Some(2));
         assert_eq!(windows(r"(?:Zebra|\d+)", Scope::Match), None);
+    }
+
+    #[test]
+    fn words_of_one_length_are_a_part_of_what_is_around_them() {
+        let all = windows("(?:Tx|tx) timeout", Scope::Match).unwrap();
+        assert!(all.iter().all(|window| window.ends_with("x timeout")), "{all:?}");
+        assert_eq!(windows("(?:up|on)(?:up|on)", Scope::Match).map(|w| w.len()), Some(16));
+        assert_eq!(windows("(?:Quail|Zebra)s", Scope::Match).unwrap(), ["Quail", "Zebra"]);
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl Pattern {
         if self.code.tail(written).is_some_and(|tail| !tail.may_be_in(newest, ways)) {
             return None;
         }
-        let joined = haystack.joined(self.blanks);
+        let joined = haystack.joined(self.blanks, self.depth);
         let records = self.depth.min(joined.starts.len());
         let find = |records| self.find_in_last(written, &joined.bytes, &joined.starts[joined.starts.len() - records..]);
         match self.format {

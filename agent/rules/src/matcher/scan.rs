@@ -42,6 +42,9 @@ struct Reading {
     window: u32,
     /// Where it is in the window.
     at: u8,
+    /// The byte of the window that is farthest from it, and where that is: it tells most windows with one key apart.
+    far: u8,
+    far_at: u8,
 }
 
 impl Scan {
@@ -88,7 +91,10 @@ impl Scan {
         let is_whole = move |reading: &&Reading| {
             let begin = place.checked_sub(usize::from(reading.at));
             let text = begin.and_then(|begin| text.get(begin..));
-            text.is_some_and(|text| text.starts_with(&self.windows[reading.window as usize]))
+            text.is_some_and(|text| {
+                text.get(usize::from(reading.far_at)) == Some(&reading.far)
+                    && text.starts_with(&self.windows[reading.window as usize])
+            })
         };
         table.having(number).filter(is_whole).map(|reading| reading.window)
     }
@@ -196,7 +202,9 @@ impl Table {
 
 impl Reading {
     fn of(window: &Window, id: u32) -> Self {
-        Self { number: number(window.key()), window: id, at: window.key_at() as u8 }
+        let (before, last) = (window.key_at(), window.len() - 1);
+        let far_at = if before > last - before { 0 } else { last };
+        Self { number: number(window.key()), window: id, at: before as u8, far: window[far_at], far_at: far_at as u8 }
     }
 }
 

@@ -29,8 +29,8 @@ pub(super) struct Steps {
     sets: Box<[ByteSet]>,
     /// A match begins where the text does.
     is_anchored: bool,
-    /// The byte with which every match begins.
-    first: Option<u8>,
+    /// What every match begins with.
+    first: Next,
     /// The set of the run with which every match begins, if that may be of any length.
     lead: Option<u16>,
 }
@@ -47,10 +47,11 @@ enum Step {
         set: u16,
     },
     Run(Run),
-    /// The step that follows, which begins with `first` if that is known, or else the other.
+    /// The step that follows, which begins with `first`, or else the other, which begins with `second`.
     Either {
         other: u32,
-        first: Option<u8>,
+        first: Next,
+        second: Next,
     },
     Jump(u32),
     /// A group begins or ends.
@@ -66,8 +67,20 @@ struct Run {
     max: u32,
     set: u16,
     is_greedy: bool,
-    /// The byte that has to follow, if it is known.
-    then: Option<u8>,
+    /// What has to follow.
+    then: Next,
+    /// That is no byte of the run: it ends where such bytes end.
+    has_one_end: bool,
+}
+
+/// What stands where a way goes on.
+#[derive(Clone, Copy)]
+enum Next {
+    /// Any byte, or the end of the text.
+    Any,
+    Byte(u8),
+    /// A byte of the set.
+    OneOf(u16),
 }
 
 /// What has to be between two bytes.
@@ -93,8 +106,8 @@ pub(crate) struct Way {
     step: usize,
     places: Range<usize>,
     is_rising: bool,
-    /// The byte that has to stand at the place.
-    then: Option<u8>,
+    /// What has to stand at the place.
+    then: Next,
     marks: Marks,
 }
 
@@ -144,8 +157,12 @@ impl Steps {
             return (from == 0).then_some(0);
         }
         match self.first {
-            Some(byte) => Some(from + memchr::memchr(byte, text.get(from..)?)?),
-            None => (from <= text.len()).then_some(from),
+            Next::Any => (from <= text.len()).then_some(from),
+            Next::Byte(byte) => Some(from + memchr::memchr(byte, text.get(from..)?)?),
+            Next::OneOf(set) => {
+                let set = &self.sets[usize::from(set)];
+                Some(from + text.get(from..)?.iter().position(|byte| set.contains(*byte))?)
+            }
         }
     }
 
@@ -157,7 +174,8 @@ impl Steps {
         left: &mut usize,
     ) -> Result<Option<Marks>, TooLong> {
         ways.clear();
-        let mut walk = Walk { text, at: start, step: 0, marks: Marks([NOWHERE; 2 * GROUPS]), ways, left };
+        let marks = Marks([NOWHERE; 2 * GROUPS]);
+        let mut walk = Walk { text, sets: &self.sets, at: start, step: 0, marks, ways, left };
         loop {
             let Some(step) = self.steps.get(walk.step) else { return Ok(Some(walk.marks)) };
             *walk.left = walk.left.checked_sub(1).ok_or(TooLong)?;
@@ -171,6 +189,7 @@ impl Steps {
 /// A place in the list and in the text.
 struct Walk<'a> {
     text: &'a [u8],
+    sets: &'a [ByteSet],
     at: usize,
     step: usize,
     marks: Marks,
@@ -188,17 +207,19 @@ impl Walk<'_> {
                 self.text[self.at..].starts_with(literal) && self.goes_over(literal.len())
             }
             Step::One { set } => {
-                let set = &steps.sets[usize::from(set)];
+                let set = &self.sets[usize::from(set)];
                 self.text.get(self.at).is_some_and(|byte| set.contains(*byte)) && self.goes_over(1)
             }
-            Step::Run(run) => self.runs(run, &steps.sets[usize::from(run.set)]),
-            Step::Either { other, first } => {
+            Step::Run(run) => self.runs(run, &self.sets[usize::from(run.set)]),
+            Step::Either { other, first, second } => {
                 let other = other as usize;
-                if first.is_some_and(|byte| self.text.get(self.at) != Some(&byte)) {
+                if !first.is_at(self.text, self.at, self.sets) {
                     return self.goes_to(other, self.at);
                 }
-                let places = self.at..self.at + 1;
-                self.keep(Way { step: other, places, is_rising: true, then: None, marks: self.marks });
+                if second.is_at(self.text, self.at, self.sets) {
+                    let places = self.at..self.at + 1;
+                    self.keep(Way { step: other, places, is_rising: true, then: Next::Any, marks: self.marks });
+                }
                 self.goes_over(0)
             }
             Step::Jump(to) => self.goes_to(to as usize, self.at),
@@ -218,16 +239,13 @@ impl Walk<'_> {
             return false;
         }
         let longest = self.at + count;
-        // Where the byte that follows is none of the run's, there is one way.
-        if let Some(byte) = run.then
-            && !set.contains(byte)
-        {
-            return self.text.get(longest) == Some(&byte) && self.goes_over(count);
+        if run.has_one_end {
+            return run.then.is_at(self.text, longest, self.sets) && self.goes_over(count);
         }
         let places = self.at + run.min as usize..longest + 1;
         let step = self.step + 1;
         let mut way = Way { step, places, is_rising: !run.is_greedy, then: run.then, marks: self.marks };
-        let Some(at) = way.next(self.text) else { return false };
+        let Some(at) = way.next(self.text, self.sets) else { return false };
         if !way.places.is_empty() {
             self.keep(way);
         }
@@ -237,7 +255,7 @@ impl Walk<'_> {
     /// Goes on by the way that was kept last; false if there is none.
     fn turns_back(&mut self) -> bool {
         while let Some(way) = self.ways.last_mut() {
-            let (next, step, marks) = (way.next(self.text), way.step, way.marks);
+            let (next, step, marks) = (way.next(self.text, self.sets), way.step, way.marks);
             if way.places.is_empty() {
                 self.ways.pop();
             }
@@ -269,10 +287,21 @@ impl Walk<'_> {
 
 impl Way {
     /// Its next place; there is none left once it is `None`.
-    fn next(&mut self, text: &[u8]) -> Option<usize> {
+    fn next(&mut self, text: &[u8], sets: &[ByteSet]) -> Option<usize> {
         let then = self.then;
-        let fits = |place: &usize| then.is_none_or(|byte| text.get(*place) == Some(&byte));
+        let fits = |place: &usize| then.is_at(text, *place, sets);
         if self.is_rising { self.places.find(fits) } else { self.places.rfind(fits) }
+    }
+}
+
+impl Next {
+    #[inline]
+    fn is_at(self, text: &[u8], at: usize, sets: &[ByteSet]) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Byte(byte) => text.get(at) == Some(&byte),
+            Self::OneOf(set) => text.get(at).is_some_and(|byte| sets[usize::from(set)].contains(*byte)),
+        }
     }
 }
 
@@ -294,6 +323,20 @@ impl Border {
 impl ByteSet {
     fn add(&mut self, bytes: RangeInclusive<u8>) {
         bytes.for_each(|byte| self.0[usize::from(byte >> 6)] |= 1 << (byte & 63));
+    }
+
+    fn add_all(&mut self, other: Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(word, more)| *word |= more);
+    }
+
+    /// The byte that it has, if it is one alone.
+    fn only(self) -> Option<u8> {
+        let is_one = self.0.iter().map(|word| word.count_ones()).sum::<u32>() == 1;
+        if is_one { (0..=u8::MAX).find(|byte| self.contains(*byte)) } else { None }
+    }
+
+    fn is_apart_from(self, other: Self) -> bool {
+        self.0.iter().zip(other.0).all(|(word, others)| word & others == 0)
     }
 
     #[inline]

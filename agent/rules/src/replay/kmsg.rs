@@ -8,6 +8,8 @@ use super::saved::{Fields, Saved};
 const HEADER_BYTES: usize = 256;
 /// Continuation lines that are looked at.
 const FIELDS_LIMIT: usize = 64;
+/// No number of so many digits is too large.
+const SAFE_DIGITS: usize = 19;
 
 /// The record in `line`; `after` begins at its newline.
 pub(super) fn read<'a>(line: &'a [u8], after: &'a [u8], any_facility: bool) -> Option<Saved<'a>> {
@@ -47,7 +49,8 @@ fn split(line: &[u8]) -> Option<(u64, u64, u64, &[u8])> {
 fn number(text: &[u8]) -> Option<(u64, &[u8])> {
     let (mut sum, mut count) = (0_u64, 0);
     while let Some(digit) = text.get(count).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
-        sum = sum.checked_mul(10)?.checked_add(u64::from(digit))?;
+        let digit = u64::from(digit);
+        sum = if count < SAFE_DIGITS { sum * 10 + digit } else { sum.checked_mul(10)?.checked_add(digit)? };
         count += 1;
     }
     (count > 0).then(|| (sum, &text[count..]))

@@ -19,7 +19,7 @@ use crate::{
     rule::{FileReader, Reader, Rule, RuleSet},
 };
 
-/// Lines looked at for each record wanted, where other lines stand between.
+/// Lines looked at for each record that the deepest pattern may want, where other lines stand between.
 const LINES_FOR_EACH_RECORD: usize = 64;
 
 /// One reader's detector.
@@ -95,7 +95,7 @@ impl Lane {
     pub(super) fn judge(&mut self, line: &Line<'_>, behind: &Behind<'_>, out: &mut Vec<Finding>) {
         let Line { saved, number, windows, hears_end } = *line;
         let Some(text) = self.listens.text(saved) else { return };
-        let past = PastOf { behind, listens: &self.listens };
+        let past = PastOf { behind, listens: &self.listens, depth: self.detector.matcher().depth() };
         let seen = self.listens.is_as_written(saved).then_some(Seen { windows, selects: &self.selects });
         let context = Context { past: &past, known: saved.known, seen, hears_end };
         let record = Record {
@@ -163,11 +163,14 @@ fn file_text<'a>(line: &'a [u8], message: Option<&Regex>, skip: &[String]) -> Op
 struct PastOf<'a> {
     behind: &'a Behind<'a>,
     listens: &'a Listens,
+    /// How many records the deepest pattern looks at.
+    depth: usize,
 }
 
 impl Past for PastOf<'_> {
     fn last(&self, limit: usize) -> Vec<PastLine> {
-        let records = self.behind.records().take(limit.saturating_mul(LINES_FOR_EACH_RECORD));
+        let looked_at = self.depth.saturating_sub(1).saturating_mul(LINES_FOR_EACH_RECORD);
+        let records = self.behind.records().take(looked_at);
         let mut lines: Vec<PastLine> = records.map_while(|record| self.line(record)).flatten().take(limit).collect();
         lines.reverse();
         lines

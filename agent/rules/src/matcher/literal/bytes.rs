@@ -14,6 +14,13 @@ impl Bytes {
         Self { bytes: [byte; 10], count: 1 }
     }
 
+    /// Each of them once; `None` if they are none or too many.
+    pub(super) fn any(mut all: Vec<u8>) -> Option<Self> {
+        all.sort_unstable();
+        all.dedup();
+        Self::of(all.into_iter())
+    }
+
     /// `None` if they are none or too many.
     fn of(all: impl Iterator<Item = u8>) -> Option<Self> {
         let mut bytes = Self { bytes: [0; 10], count: 0 };

@@ -2,11 +2,13 @@
 
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
-use super::{Border, ByteSet, GROUPS, Run, Step, Steps};
+use super::{Border, ByteSet, GROUPS, Next, Run, Step, Steps};
 
 /// Longer lists are left to a regex: repetitions are written out.
 const STEPS_LIMIT: usize = 2048;
 const LITERALS_LIMIT_BYTES: usize = 16 << 10;
+/// So many steps are looked at to know what a way goes on with: many parts that may be missing leave it unknown.
+const AHEAD_LIMIT: usize = 32;
 
 impl Steps {
     /// `hir` as steps that mark where these of its groups are; `None` for what only a regex can do: characters beyond
@@ -14,10 +16,10 @@ impl Steps {
     pub(in crate::matcher) fn of(hir: &Hir, groups: [Option<usize>; GROUPS]) -> Option<Self> {
         let mut builder = Builder { groups, steps: Vec::new(), literals: Vec::new(), sets: Vec::new() };
         builder.add(hir)?;
-        builder.look_ahead();
+        builder.look_ahead()?;
         Some(Self {
             is_anchored: hir.properties().look_set_prefix().contains(Look::Start),
-            first: builder.first_of(0),
+            first: builder.next_at(0)?,
             lead: builder.lead(),
             steps: builder.steps.into(),
             literals: builder.literals.into(),
@@ -72,7 +74,7 @@ impl Builder {
         let (last, others) = branches.split_last()?;
         let mut ends = Vec::new();
         for branch in others {
-            let either = self.push(Step::Either { other: 0, first: None })?;
+            let either = self.push_either()?;
             self.add(branch)?;
             ends.push(self.push(Step::Jump(0))?);
             self.lead_here(either);
@@ -86,7 +88,8 @@ impl Builder {
         let Repetition { min, max, greedy: is_greedy, ref sub } = *repetition;
         if let Some(set) = of_one_byte(sub) {
             let set = self.set(set)?;
-            let run = Run { min, max: max.unwrap_or(u32::MAX), set, is_greedy, then: None };
+            let max = max.unwrap_or(u32::MAX);
+            let run = Run { min, max, set, is_greedy, then: Next::Any, has_one_end: false };
             return self.push(Step::Run(run)).map(drop);
         }
         // What may be nothing could be repeated for ever.
@@ -123,7 +126,7 @@ impl Builder {
     /// A way around what follows, which is tried behind that, or before it if it is not greedy: the step that has to lead
     /// there.
     fn add_exit(&mut self, is_greedy: bool) -> Option<usize> {
-        let either = self.push(Step::Either { other: 0, first: None })?;
+        let either = self.push_either()?;
         if is_greedy {
             return Some(either);
         }
@@ -136,6 +139,10 @@ impl Builder {
     fn push(&mut self, step: Step) -> Option<usize> {
         let index = self.steps.len();
         (index < STEPS_LIMIT).then(|| self.steps.push(step)).map(|()| index)
+    }
+
+    fn push_either(&mut self) -> Option<usize> {
+        self.push(Step::Either { other: 0, first: Next::Any, second: Next::Any })
     }
 
     /// Makes the step at `index` lead to the one that is added next.
@@ -155,31 +162,84 @@ impl Builder {
         u16::try_from(index).ok()
     }
 
-    /// Finds what is known of the byte that follows a step.
-    fn look_ahead(&mut self) {
+    /// Finds what is known of the byte that follows a step. `None` if there are too many sets.
+    fn look_ahead(&mut self) -> Option<()> {
         for index in 0..self.steps.len() {
-            let next = self.first_of(index + 1);
-            match &mut self.steps[index] {
-                Step::Run(run) => run.then = next,
-                Step::Either { first, .. } => *first = next,
-                _ => {}
+            let known = match self.steps[index] {
+                Step::Run(run) => {
+                    let then = self.next_at(index + 1)?;
+                    Step::Run(Run { then, has_one_end: self.has_one_end(run.set, then), ..run })
+                }
+                Step::Either { other, .. } => {
+                    let (first, second) = (self.next_at(index + 1)?, self.next_at(other as usize)?);
+                    Step::Either { other, first, second }
+                }
+                step => step,
+            };
+            self.steps[index] = known;
+        }
+        Some(())
+    }
+
+    /// Whether a run of `set` ends where its bytes end, as `then` is none of them.
+    fn has_one_end(&self, set: u16, then: Next) -> bool {
+        let set = self.sets[usize::from(set)];
+        match then {
+            Next::Any => false,
+            Next::Byte(byte) => !set.contains(byte),
+            Next::OneOf(others) => set.is_apart_from(self.sets[usize::from(others)]),
+        }
+    }
+
+    /// What the step at `index` begins with.
+    fn next_at(&mut self, index: usize) -> Option<Next> {
+        let Some(bytes) = self.bytes_at(index) else { return Some(Next::Any) };
+        match bytes.only() {
+            Some(byte) => Some(Next::Byte(byte)),
+            None => self.set(bytes).map(Next::OneOf),
+        }
+    }
+
+    /// The bytes of which one has to stand where the step at `begin` begins; `None` if a match may end there, or it is
+    /// not known. What lies between two bytes is passed over: what follows it begins at the same place.
+    fn bytes_at(&self, begin: usize) -> Option<ByteSet> {
+        let (mut bytes, mut ahead, mut looked_at) = (ByteSet::default(), vec![begin], 0);
+        while let Some(&index) = ahead.get(looked_at) {
+            looked_at += 1;
+            if looked_at > AHEAD_LIMIT {
+                return None;
+            }
+            let (next, other) = match *self.steps.get(index)? {
+                Step::Literal { begin, .. } => {
+                    let byte = *self.literals.get(begin as usize)?;
+                    bytes.add(byte..=byte);
+                    (None, None)
+                }
+                Step::One { set } => {
+                    bytes.add_all(self.sets[usize::from(set)]);
+                    (None, None)
+                }
+                Step::Run(run) => {
+                    bytes.add_all(self.sets[usize::from(run.set)]);
+                    ((run.min == 0).then_some(index + 1), None)
+                }
+                Step::Either { other, .. } => (Some(index + 1), Some(other as usize)),
+                Step::Jump(to) => (Some(to as usize), None),
+                Step::Mark(_) | Step::Border(_) => (Some(index + 1), None),
+            };
+            for index in [next, other].into_iter().flatten() {
+                if !ahead.contains(&index) {
+                    ahead.push(index);
+                }
             }
         }
+        Some(bytes)
     }
 
     /// The set of the run that is the first step, if it has no limit.
     fn lead(&self) -> Option<u16> {
         match self.steps.iter().find(|step| !matches!(step, Step::Mark(_)))? {
             Step::Run(Run { max: u32::MAX, set, .. }) => Some(*set),
-            _ => None,
-        }
-    }
-
-    /// The byte with which the step at `index` begins, if it can be no other.
-    fn first_of(&self, index: usize) -> Option<u8> {
-        let step = self.steps.get(index..)?.iter().find(|step| !matches!(step, Step::Mark(_)))?;
-        match step {
-            Step::Literal { begin, .. } => self.literals.get(*begin as usize).copied(),
             _ => None,
         }
     }

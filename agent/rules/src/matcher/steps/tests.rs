@@ -223,9 +223,22 @@ fn a_text_with_too_many_ways_is_left_to_a_regex() {
         assert_eq!(by_steps(&run, text.as_bytes()), Ok(None), "{pattern}");
     }
     // Each byte is a way to go back to: more than are kept.
-    let ways = steps(r#"^(?:[^"\\]|\\.)*""#).unwrap();
+    let ways = steps(r#"^(?:[^"\\]|\\.)*a""#).unwrap();
     let text = format!("{}\"", "a".repeat(1 << 20));
     assert_eq!(by_steps(&ways, text.as_bytes()), Err(TooLong));
+}
+
+#[test]
+fn a_place_with_another_byte_is_no_way() {
+    let error = steps(r"^overlayfs: .{1,300}(?:\(-(?:5|117)\)|err=-(?:5|117)\)|\(errno: (?:5|117)\))").unwrap();
+    let text = b"overlayfs: upperdir is in-use as upperdir/workdir of another mount, accessing files is undefined.";
+    // The run is walked once, and at each `e` of it three steps.
+    assert_eq!(error.find_within(text, &mut 150, &mut Vec::new()).map(|found| found.is_none()), Ok(true));
+    // A text in quotes has one way, however long it is.
+    let quoted = steps(r#"^msg="(?:[^"\\]|\\.)*" err="#).unwrap();
+    let (text, mut ways) = (format!("msg=\"{}\" err=1", r"a\n".repeat(200)), Vec::new());
+    assert!(quoted.find(text.as_bytes(), &mut ways).is_ok_and(|found| found.is_some()));
+    assert!(ways.is_empty());
 }
 
 /// The examples of each rule, whole and as each of their lines, by its own patterns.
