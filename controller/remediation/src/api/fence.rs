@@ -7,13 +7,15 @@
 //! `step`, `status`, `retries` and `jobs` are the names of the node-fencing proposal (kubernetes/community#1416), beside the
 //! finer [`Phase`].
 
+mod unknown;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
 };
 
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Meta, policy::StepSpec};
@@ -27,20 +29,8 @@ use crate::{
 pub struct NodeFence {
     pub metadata: Meta,
     pub spec: NodeFenceSpec,
-    #[serde(default, deserialize_with = "with_unknown_fields")]
+    #[serde(default, deserialize_with = "unknown::with_unknown_fields")]
     pub status: NodeFenceStatus,
-}
-
-/// Reads [`NodeFenceStatus::unknown`] too.
-fn with_unknown_fields<'de, D: Deserializer<'de>>(stored: D) -> Result<NodeFenceStatus, D::Error> {
-    let stored = Value::deserialize(stored)?;
-    let mut unknown = Vec::new();
-    let read = serde_ignored::deserialize(&stored, |path| unknown.push(path.to_string()));
-    let mut status: NodeFenceStatus = read.map_err(D::Error::custom)?;
-    // A path of two names is found in no object: only fields of the status itself are stored again.
-    let kept = |name: String| stored.get(&name).cloned().map(|value| (name, value));
-    status.unknown = unknown.into_iter().filter_map(kept).collect();
-    Ok(status)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
