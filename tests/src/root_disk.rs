@@ -81,6 +81,8 @@ impl RootDisk {
         output_of("fsfreeze", &["--freeze"], &self.disk.mount_point());
         let frozen = Frozen(self);
         self.limit(1);
+        // Locked pages of a file, too, are lost so where its filesystem has large folios.
+        fs::write("/proc/sys/vm/compact_memory", "1").unwrap();
         // Mapped pages that are not locked are taken away here, all others with the file's.
         self.memory.write("memory.force_empty", "0");
         self.forget_pages();

@@ -13,7 +13,7 @@ use nodewell_agent::{
 };
 use nodewell_rules::{Diagnostic, RuleSet, shipped};
 use nodewell_sys::memory::{
-    Locking, drop_relocations, drop_texts, load_program, lock_memory, may_lock_all, one_malloc_arena, trim_heap,
+    Locking, drop_relocations, drop_texts, lock_memory, may_lock_all, one_malloc_arena, own_program, trim_heap,
 };
 use tokio::task::LocalSet;
 
@@ -65,7 +65,7 @@ fn prepare_memory() {
         tracing::info!(
             "memory is not locked, because RLIMIT_MEMLOCK is limited: a dead root disk could stall the agent"
         );
-    } else if let Err(error) = lock_memory(Locking::Touched).and_then(|()| load_program()) {
+    } else if let Err(error) = lock_memory(Locking::Touched).and_then(|()| own_program()) {
         tracing::warn!(%error, "memory is not locked: a dead root disk could stall the agent");
     } else if let Err(error) = drop_relocations().and_then(|()| drop_texts(shipped::texts())) {
         tracing::debug!(%error, "what only the start has read stays in memory");

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 mod heap;
+mod private;
 mod relocations;
 mod segments;
 mod unneeded;
@@ -9,6 +10,7 @@ mod unneeded;
 use std::{fs, io, ops::Range, ptr};
 
 pub use heap::{one_malloc_arena, trim_heap};
+pub use private::own_program;
 pub use relocations::drop_relocations;
 pub use unneeded::drop_texts;
 
@@ -53,14 +55,6 @@ pub fn lock_memory(locking: Locking) -> io::Result<()> {
     if unsafe { libc::mlockall(flags) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Reads in every page of the program and of the libraries that are loaded by now, so that [`Locking::Touched`] keeps
-/// them: code that runs for the first time while the root disk hangs would wait for its page for ever. Called first of
-/// all, before data is mapped from files. Where the kernel does not do it at once (before Linux 5.14) each page is touched.
-pub fn load_program() -> io::Result<()> {
-    let maps = fs::read_to_string("/proc/self/maps")?;
-    maps.lines().filter_map(readable_file).try_for_each(|pages| populate(&pages))
-}
-
 /// The addresses that a line of `/proc/self/maps` is about.
 fn addresses(line: &str) -> Option<Range<usize>> {
     let (from, to) = line.split_ascii_whitespace().next()?.split_once('-')?;
@@ -74,23 +68,6 @@ fn readable_file(line: &str) -> Option<Range<usize>> {
     let (may, mut rest) = (fields.next()?, fields.skip(2));
     let is_file = rest.next()? != "0";
     addresses(line).filter(|_| is_file && may.starts_with('r'))
-}
-
-fn populate(pages: &Range<usize>) -> io::Result<()> {
-    let start = ptr::with_exposed_provenance_mut(pages.start);
-    // SAFETY: a mapping of this process, which this only reads in.
-    if unsafe { libc::madvise(start, pages.len(), libc::MADV_POPULATE_READ) } == 0 {
-        return Ok(());
-    }
-    let error = io::Error::last_os_error();
-    if error.raw_os_error() != Some(libc::EINVAL) {
-        return Err(error);
-    }
-    for address in pages.clone().step_by(PAGE) {
-        // SAFETY: a byte of a readable mapping of the program's own, which nothing unmaps.
-        unsafe { ptr::read_volatile(ptr::with_exposed_provenance::<u8>(address)) };
-    }
-    Ok(())
 }
 
 /// Unmaps the code that was read in so far, of the program and its libraries: what is needed again is mapped again from
@@ -139,21 +116,6 @@ pub(super) mod tests {
             }
             Err(error) => assert!(matches!(error.raw_os_error(), Some(libc::ENOMEM | libc::EPERM)), "{error}"),
         }
-    }
-
-    #[test]
-    fn the_whole_program_is_read_in() {
-        alone("memory::tests::the_whole_program_is_read_in", whole_program);
-    }
-
-    fn whole_program() {
-        load_program().unwrap();
-        let smaps = fs::read_to_string("/proc/self/smaps").unwrap();
-        let kib = |line: &str| line.split_ascii_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok());
-        let mut own = smaps.lines().skip_while(|line| !line.contains(" r-xp ") || !line.contains("nodewell_sys"));
-        let size = own.find_map(|line| kib(line.strip_prefix("Size:").map(|_| line)?)).unwrap();
-        let resident = own.find_map(|line| kib(line.strip_prefix("Rss:").map(|_| line)?)).unwrap();
-        assert_eq!(size, resident);
     }
 
     #[test]

@@ -1,0 +1,137 @@
+//! The program in pages of the process's own, which are of no file.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    ops::Range,
+    os::unix::fs::FileExt,
+    ptr,
+    sync::atomic::{AtomicU8, Ordering},
+};
+
+use super::{PAGE, readable_file};
+
+/// Copies every page of the program and of the libraries that are loaded by now, in place, so that
+/// [`Locking::Touched`](super::Locking::Touched) keeps them: code that runs for the first time while the root disk hangs
+/// would wait for its page for ever. Called first of all, before data is mapped from files.
+///
+/// To lock the file's own pages is not enough. Where its filesystem has large folios (XFS since Linux 5.18, ext4 since
+/// 6.16), the kernel unmaps also locked ones when it splits a folio, as compaction does, and forgets them when it is short
+/// of memory (`unmap_folio`, mm/huge_memory.c). Only where it refuses the copies (`proc_mem.force_override=`, Linux 6.12)
+/// the file's pages have to do.
+pub fn own_program() -> io::Result<()> {
+    let maps = fs::read_to_string("/proc/self/maps")?;
+    let memory = OpenOptions::new().read(true).write(true).open("/proc/self/mem");
+    maps.lines().try_for_each(|line| match (readable_file(line), &memory) {
+        (None, _) => Ok(()),
+        (Some(pages), _) if is_writable(line) => {
+            copy_writable(&pages);
+            Ok(())
+        }
+        (Some(pages), Ok(memory)) if is_private(line) => copy_constant(memory, &pages).or_else(|_| populate(&pages)),
+        (Some(pages), _) => populate(&pages),
+    })
+}
+
+/// The second field of a line of `/proc/self/maps`: `r-xp`.
+fn permissions(line: &str) -> &str {
+    line.split_ascii_whitespace().nth(1).unwrap_or_default()
+}
+
+fn is_private(line: &str) -> bool {
+    permissions(line).ends_with('p')
+}
+
+/// Whether a write makes a copy of the page.
+fn is_writable(line: &str) -> bool {
+    permissions(line).starts_with("rw") && is_private(line)
+}
+
+/// Other threads may write to these meanwhile: each page is written to in one step, which changes nothing.
+fn copy_writable(pages: &Range<usize>) {
+    for address in pages.clone().step_by(PAGE) {
+        // SAFETY: a byte of a writable mapping of the program's own, which nothing unmaps; every access is atomic.
+        unsafe { AtomicU8::from_ptr(ptr::with_exposed_provenance_mut(address)) }.fetch_or(0, Ordering::Relaxed);
+    }
+}
+
+/// A debugger's way: the kernel copies a page that the process itself may not write to, and its permissions stay. What is
+/// written is what is there already.
+fn copy_constant(memory: &File, pages: &Range<usize>) -> io::Result<()> {
+    for address in pages.clone().step_by(PAGE) {
+        // SAFETY: a byte of a readable mapping of the program's own, which nothing unmaps.
+        let byte = unsafe { ptr::read_volatile(ptr::with_exposed_provenance::<u8>(address)) };
+        memory.write_all_at(&[byte], address as u64)?;
+    }
+    Ok(())
+}
+
+/// Reads the file's pages in. Where the kernel does not do it at once (before Linux 5.14) each page is touched.
+fn populate(pages: &Range<usize>) -> io::Result<()> {
+    let start = ptr::with_exposed_provenance_mut(pages.start);
+    // SAFETY: a mapping of this process, which this only reads in.
+    if unsafe { libc::madvise(start, pages.len(), libc::MADV_POPULATE_READ) } == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    if error.raw_os_error() != Some(libc::EINVAL) {
+        return Err(error);
+    }
+    for address in pages.clone().step_by(PAGE) {
+        // SAFETY: a byte of a readable mapping of the program's own, which nothing unmaps.
+        unsafe { ptr::read_volatile(ptr::with_exposed_provenance::<u8>(address)) };
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::tests::alone;
+
+    /// The values in KiB of `field` of every mapping of this program whose permissions are `may`.
+    fn kib_of(may: &str, field: &str) -> Vec<u64> {
+        let smaps = fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut of_ours = false;
+        let mut values = Vec::new();
+        for line in smaps.lines() {
+            if readable_file(line).is_some() || line.contains('[') {
+                of_ours = permissions(line) == may && line.contains("nodewell_sys");
+            } else if of_ours && let Some(value) = line.strip_prefix(field) {
+                values.push(value.split_ascii_whitespace().next().unwrap().parse().unwrap());
+            }
+        }
+        values
+    }
+
+    #[test]
+    fn the_whole_program_is_in_pages_of_no_file() {
+        alone("memory::private::tests::the_whole_program_is_in_pages_of_no_file", || {
+            own_program().unwrap();
+            for may in ["r--p", "r-xp", "rw-p"] {
+                let sizes = kib_of(may, "Size:");
+                assert!(!sizes.is_empty(), "{may}");
+                assert_eq!(kib_of(may, "Anonymous:"), sizes, "{may}");
+            }
+        });
+    }
+
+    #[test]
+    fn where_the_kernel_makes_no_copies_the_file_is_read_in() {
+        alone("memory::private::tests::where_the_kernel_makes_no_copies_the_file_is_read_in", || {
+            let maps = fs::read_to_string("/proc/self/maps").unwrap();
+            let code = maps.lines().find(|line| permissions(line) == "r-xp" && line.contains("nodewell_sys")).unwrap();
+            populate(&readable_file(code).unwrap()).unwrap();
+            assert_eq!(kib_of("r-xp", "Rss:"), kib_of("r-xp", "Size:"));
+        });
+    }
+
+    #[test]
+    fn only_private_mappings_are_copied() {
+        let line = |may: &str| format!("7f00-7fff {may} 00001000 fe:00 77   /usr/lib/a lib.so");
+        assert!(is_private(&line("r-xp")) && is_private(&line("rw-p")));
+        assert!(!is_private(&line("r--s")) && !is_private("7f00-7fff"));
+        assert!(is_writable(&line("rw-p")));
+        assert!(!is_writable(&line("rw-s")) && !is_writable(&line("r--p")));
+    }
+}
