@@ -153,7 +153,7 @@ pub(super) mod tests {
 
     fn constants() {
         static TEXT: &str = include_str!("memory.rs");
-        load_program().unwrap();
+        own_program().unwrap();
         let (start, copy) = (TEXT.as_ptr().expose_provenance(), TEXT.to_owned());
         let before = resident_at(start);
         drop_constants().unwrap();
