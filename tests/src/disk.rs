@@ -89,6 +89,15 @@ impl Disk {
     /// If a step fails.
     #[must_use]
     pub fn sized(bytes: u64) -> Self {
+        Self::with_options(bytes, "rw")
+    }
+
+    /// The same, mounted with these options of mount(8).
+    ///
+    /// # Panics
+    /// If a step fails.
+    #[must_use]
+    pub fn with_options(bytes: u64, options: &str) -> Self {
         let folder = TempDir::with_prefix("nodewell-disk-").unwrap();
         let image = folder.path().join("image");
         File::create(&image).unwrap().set_len(bytes).unwrap();
@@ -96,7 +105,7 @@ impl Disk {
         output_of("mkfs.ext4", &["-q", "-F"], &image);
         let device = LoopDevice::of(&image);
         let disk = Self { folder, device };
-        disk.mount("rw");
+        disk.mount(options);
         disk
     }
 

@@ -48,9 +48,23 @@ impl RootDisk {
     /// If a step fails.
     #[must_use]
     pub fn new() -> Self {
+        Self::with_options("rw")
+    }
+
+    /// The same with files that are in memory page by page, as ext4 has those whose data is journalled: a locked page of
+    /// a larger folio is lost when memory is compacted.
+    ///
+    /// # Panics
+    /// If a step fails.
+    #[must_use]
+    pub fn without_large_folios() -> Self {
+        Self::with_options("rw,data=journal")
+    }
+
+    fn with_options(options: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("nodewell-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let disk = Disk::sized(SIZE_BYTES);
+        let disk = Disk::with_options(SIZE_BYTES, options);
         for file in files() {
             let copy = below(&disk.mount_point(), &file);
             fs::create_dir_all(copy.parent().unwrap()).unwrap();
