@@ -98,6 +98,10 @@ impl<'a> Runner<'a> {
     pub(super) async fn run(mut self) {
         self.load().await;
         lock_rounds(self.plan.worker_group);
+        // One does for all: they have one code.
+        if let Some(poll_loop) = self.poll_loops.first() {
+            poll_loop.rehearse_save();
+        }
         loop {
             if self.maintain().await == Maintenance::MustEnd {
                 self.end_worker().await;

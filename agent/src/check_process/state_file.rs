@@ -113,6 +113,12 @@ impl StateFile {
         self.last.clone()
     }
 
+    /// Has a thread started that finds nothing to write: what starts one is in memory then. Else the first thing found
+    /// while the root disk hangs would wait for that, before it is even sent.
+    pub(super) fn rehearse(&self) {
+        self.latest_write.start(&self.file);
+    }
+
     /// Hands over what is to be saved from now on. `judge`: `None` if it is as it was.
     pub(super) fn save(&mut self, judge: Option<Value>, reported: Vec<ReportedCondition>) {
         let next = SavedState { judge: judge.or_else(|| self.last.judge.clone()), reported };
@@ -130,11 +136,14 @@ impl StateFile {
 impl LatestWrite {
     /// Whether there is a thread for it; if not, the next round brings it again.
     fn put(self: &Arc<Self>, file: &Path, text: Vec<u8>) -> bool {
-        let mut waiting = self.lock();
-        waiting.text = Some(text);
-        let is_taken = std::mem::replace(&mut waiting.is_at_work, true);
-        drop(waiting);
-        if is_taken {
+        self.lock().text = Some(text);
+        self.start(file)
+    }
+
+    /// Whether there is a thread, by now.
+    fn start(self: &Arc<Self>, file: &Path) -> bool {
+        let is_there = std::mem::replace(&mut self.lock().is_at_work, true);
+        if is_there {
             return true;
         }
         let (latest_write, path) = (Arc::clone(self), file.to_owned());

@@ -117,6 +117,13 @@ impl PollLoop {
         }
     }
 
+    /// Once what only the start ran is gone from memory, and before anything is saved.
+    pub(super) fn rehearse_save(&self) {
+        if let Some(state_file) = &self.state_file {
+            state_file.rehearse();
+        }
+    }
+
     /// What its judge shows to people.
     pub(super) fn inventory_view(&self) -> Option<InventoryView> {
         self.judge.inventory_view()

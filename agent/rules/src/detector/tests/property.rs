@@ -63,7 +63,9 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn rules() -> impl Strategy<Value = Vec<Rule>> {
-    let one = (prop::collection::vec(pattern(), 1..3), 1..5_usize, any::<bool>());
+    // Few, and more than are read for those of few.
+    let lines = prop_oneof![4 => 1..5_usize, 1 => 9..12_usize];
+    let one = (prop::collection::vec(pattern(), 1..3), lines, any::<bool>());
     prop::collection::vec(one, 1..12).prop_map(|rules| {
         let rules = rules.into_iter().enumerate().map(|(n, (patterns, lines, native))| Rule {
             format: if native { Format::Native } else { Format::Npd },
@@ -116,7 +118,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
-    fn one_pass_equals_naive(rules in rules(), texts in prop::collection::vec(text(), 1..8)) {
+    fn one_pass_equals_naive(rules in rules(), texts in prop::collection::vec(text(), 1..14)) {
         let mut detector = detector(rules.clone());
         for newest in 0..texts.len() {
             let mut out = Vec::new();
