@@ -20,6 +20,8 @@ const RUNTIME_NAMES: [&str; 6] = ["ld-", "libc.", "libm.", "libgcc_s.", "libpthr
 #[derive(Debug, Default, PartialEq)]
 struct Mapping {
     path: String,
+    /// Constants and code.
+    is_read_only: bool,
     resident_kib: f64,
     anonymous_kib: f64,
     is_locked: bool,
@@ -37,6 +39,13 @@ pub(crate) fn rows(name: &str, program: &Path, smaps: &str) -> Vec<Row> {
         Row::new(format!("    {name}: {kind}"), resident, Unit::MebiBytes).beside(beside)
     };
     KINDS.into_iter().map(of_kind).collect()
+}
+
+/// How much is a process's own copy of what a file has, and nothing that it made itself (what the linker relocated is in
+/// it).
+pub(crate) fn copies_mib(smaps: &str) -> f64 {
+    let of_file = |mapping: &&Mapping| mapping.is_read_only && mapping.path.starts_with('/');
+    mappings(smaps).iter().filter(of_file).map(|mapping| mapping.anonymous_kib).sum::<f64>() / 1024.0
 }
 
 fn kind_of(mapping: &Mapping, program: &Path) -> &'static str {
@@ -61,9 +70,10 @@ fn mappings(smaps: &str) -> Vec<Mapping> {
         let mut words = line.split_ascii_whitespace();
         let first = words.next().unwrap_or_default();
         let Some(key) = first.strip_suffix(':') else {
-            // Rights, offset, device and inode stand between.
-            let path = words.skip(4).collect::<Vec<_>>().join(" ");
-            mappings.push(Mapping { path, ..Mapping::default() });
+            let is_read_only = words.next().is_some_and(|may| !may.contains('w'));
+            // Offset, device and inode stand between.
+            let path = words.skip(3).collect::<Vec<_>>().join(" ");
+            mappings.push(Mapping { path, is_read_only, ..Mapping::default() });
             continue;
         };
         let Some(mapping) = mappings.last_mut() else { continue };
@@ -101,6 +111,7 @@ VmFlags: rd wr mr mw me ac lo sd
     fn a_mapping_has_its_path_and_figures() {
         let mapping = |path: &str, resident_kib, anonymous_kib, is_locked| Mapping {
             path: path.to_owned(),
+            is_read_only: path.starts_with('/'),
             resident_kib,
             anonymous_kib,
             is_locked,
@@ -111,6 +122,12 @@ VmFlags: rd wr mr mw me ac lo sd
             mapping("", 12.0, 12.0, true),
         ];
         assert_eq!(mappings(SMAPS), expected);
+    }
+
+    #[test]
+    fn copies_are_of_files_that_are_not_written_to() {
+        let writable = SMAPS.replace("r--p", "rw-p");
+        assert_eq!((copies_mib(SMAPS) * 1024.0, copies_mib(&writable)), (4.0, 0.0));
     }
 
     #[test]

@@ -7,11 +7,14 @@ use nix::{
     unistd::Pid,
 };
 
+use crate::mappings::copies_mib;
+
 /// Memory of one process.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Memory {
     pub(crate) resident_mib: f64,
     pub(crate) proportional_mib: f64,
+    /// Without its copies of the program, which are in the other two.
     pub(crate) anonymous_mib: f64,
 }
 
@@ -37,7 +40,7 @@ impl Usage {
         Memory {
             resident_mib: mib(&rollup, "Rss"),
             proportional_mib: mib(&rollup, "Pss"),
-            anonymous_mib: mib(&rollup, "Anonymous"),
+            anonymous_mib: mib(&rollup, "Anonymous") - copies_mib(&self.read("smaps")),
         }
     }
 
