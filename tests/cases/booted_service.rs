@@ -123,11 +123,12 @@ type Step = fn(&Node);
 
 fn whole(release: Release) {
     let node = Node::boot(release);
-    let steps: [(&str, Step); 28] = [
+    let steps: [(&str, Step); 29] = [
         ("installed, it runs and reports that it is standalone", life::installed),
         ("it asks GPUs where there is a driver", check_processes::it_runs_where_there_is_a_gpu_driver),
         ("any user may read", looks::any_user_may_read),
         ("the agent has no capability, and what systemd opened", looks::least_privilege),
+        ("its program is in locked memory, and of no file", looks::program_in_memory),
         ("exposure is as published", looks::exposure),
         ("records of pstore are copied for the agent alone", looks::pstore_records),
         ("a kernel line turns a condition", looks::a_kernel_line_turns_a_condition),

@@ -1,6 +1,6 @@
 //! `nodewelld`: the node health agent. It loads its configuration and rules, then runs until it is asked to stop.
 
-use std::{env, process::ExitCode};
+use std::{env, io, process::ExitCode};
 
 use nodewell_agent::{
     command,
@@ -13,7 +13,8 @@ use nodewell_agent::{
 };
 use nodewell_rules::{Diagnostic, RuleSet, shipped};
 use nodewell_sys::memory::{
-    Locking, drop_relocations, drop_texts, lock_memory, may_lock_all, one_malloc_arena, own_program, trim_heap,
+    Locking, OwnMemory, drop_relocations, drop_texts, load_program, lock_memory, may_lock_all, one_malloc_arena,
+    own_program, trim_heap,
 };
 use tokio::task::LocalSet;
 
@@ -31,9 +32,13 @@ fn main() -> ExitCode {
     if flags.parent.is_some_and(|parent| !end_with(parent)) {
         return ExitCode::SUCCESS;
     }
+    let own_memory = OwnMemory::open();
     close_memory();
     match load(&flags) {
-        Ok((config, rules)) => run(flags, config, rules, activated),
+        Ok((config, rules)) => {
+            prepare_memory(own_memory);
+            run(flags, config, rules, activated)
+        }
         Err(diagnostics) => invalid(&diagnostics),
     }
 }
@@ -53,19 +58,29 @@ fn load(flags: &Flags) -> Result<(Config, RuleSet), Vec<Diagnostic>> {
 }
 
 fn run(flags: Flags, config: Config, rules: RuleSet, activated: Activated) -> ExitCode {
-    prepare_memory();
     started(|runtime| LocalSet::new().block_on(runtime, daemon::run(flags, config, rules, activated)))
 }
 
+/// Locked, because all of memory is.
+fn keep_program(own_memory: io::Result<OwnMemory>) -> io::Result<()> {
+    own_memory.and_then(|memory| own_program(&memory)).or_else(|error| {
+        tracing::info!(
+            %error,
+            "the program is locked as its file is: where that has large folios, a dead root disk could stall the agent"
+        );
+        load_program()
+    })
+}
+
 /// Where we may, no page of ours on a disk that could die.
-fn prepare_memory() {
+fn prepare_memory(own_memory: io::Result<OwnMemory>) {
     // What configuration and rules needed while they were read would be locked too. Where that fails it stays.
     let _ = trim_heap();
     if !may_lock_all() {
         tracing::info!(
             "memory is not locked, because RLIMIT_MEMLOCK is limited: a dead root disk could stall the agent"
         );
-    } else if let Err(error) = lock_memory(Locking::Touched).and_then(|()| own_program()) {
+    } else if let Err(error) = lock_memory(Locking::Touched).and_then(|()| keep_program(own_memory)) {
         tracing::warn!(%error, "memory is not locked: a dead root disk could stall the agent");
     } else if let Err(error) = drop_relocations().and_then(|()| drop_texts(shipped::texts())) {
         tracing::debug!(%error, "what only the start has read stays in memory");

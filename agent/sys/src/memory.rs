@@ -10,7 +10,7 @@ mod unneeded;
 use std::{fs, io, ops::Range, ptr};
 
 pub use heap::{one_malloc_arena, trim_heap};
-pub use private::own_program;
+pub use private::{OwnMemory, load_program, own_program};
 pub use relocations::drop_relocations;
 pub use unneeded::drop_texts;
 
@@ -153,7 +153,7 @@ pub(super) mod tests {
 
     fn constants() {
         static TEXT: &str = include_str!("memory.rs");
-        own_program().unwrap();
+        load_program().unwrap();
         let (start, copy) = (TEXT.as_ptr().expose_provenance(), TEXT.to_owned());
         let before = resident_at(start);
         drop_constants().unwrap();

@@ -35,6 +35,14 @@ pub(super) fn least_privilege(node: &Node) {
     assert_eq!(mounts(&check), mounts("1"), "the writing check sees the host's own mounts");
 }
 
+/// Though it may not even open what it copies it through, once it runs.
+pub(super) fn program_in_memory(node: &Node) {
+    let smaps = fs::read_to_string(format!("/proc/{}/smaps", node.machine.agent_pid())).unwrap();
+    let code = smaps.lines().skip_while(|line| !line.contains(" r-xp ") || !line.ends_with("/nodewelld"));
+    let kib = |field: &str| code.clone().find_map(|line| line.strip_prefix(field)).unwrap().trim().to_owned();
+    assert_eq!((kib("Anonymous:"), kib("Locked:")), (kib("Size:"), kib("Size:")));
+}
+
 /// Also listed in docs/units.md.
 pub(super) fn exposure(node: &Node) {
     let figure = |unit: &str| -> f64 {

@@ -63,7 +63,7 @@ unsafe extern "C" fn of_program(
 mod tests {
     use super::*;
     use crate::memory::{
-        PAGE, own_program,
+        PAGE, load_program,
         tests::{alone, resident_at},
     };
 
@@ -71,7 +71,7 @@ mod tests {
     fn the_relocations_are_gone_and_the_program_goes_on() {
         alone("memory::relocations::tests::the_relocations_are_gone_and_the_program_goes_on", || {
             let table = relocations().unwrap();
-            own_program().unwrap();
+            load_program().unwrap();
             let before = resident_at(table.start);
             drop_relocations().unwrap();
             let (gone, whole) = (before - resident_at(table.start), table.len() - table.len() % PAGE);

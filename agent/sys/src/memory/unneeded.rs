@@ -72,7 +72,7 @@ fn joined(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 mod tests {
     use super::*;
     use crate::memory::{
-        PAGE, own_program,
+        PAGE, load_program,
         tests::{alone, resident_at},
     };
 
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn a_constant_is_dropped_and_still_there() {
         alone("memory::unneeded::tests::a_constant_is_dropped_and_still_there", || {
-            own_program().unwrap();
+            load_program().unwrap();
             let (start, copy) = (addresses_of(TEXT).start, TEXT.to_owned());
             let before = resident_at(start);
             drop_texts([TEXT]).unwrap();
