@@ -51,13 +51,13 @@ fn a_folder_that_is_not_there_is_noticed_as_it_comes() {
     let root = tempfile::tempdir().unwrap();
     let watch = watch(root.path());
     let inotify = Inotify::init(InitFlags::IN_NONBLOCK).unwrap();
-    let has_news = || inotify.read_events().is_ok_and(|events| !events.is_empty());
-    assert!(watch.watch(&inotify) && !has_news());
+    let has_events = || inotify.read_events().is_ok_and(|events| !events.is_empty());
+    assert!(watch.watch(&inotify) && !has_events());
     fs::create_dir(&watch.folder).unwrap();
-    assert!(has_news(), "it came");
+    assert!(has_events(), "it came");
     assert!(watch.watch(&inotify));
     fs::create_dir(watch.folder.join(format!("default_web-0_{UID}"))).unwrap();
-    assert!(has_news(), "a pod came");
+    assert!(has_events(), "a pod came");
     let nowhere = PodNamesWatch { folder: root.path().join("none/pods-logs"), ..watch };
     assert!(!nowhere.watch(&inotify), "it is looked for again soon");
 }
