@@ -5,10 +5,10 @@ use std::{env, process::ExitCode};
 use nodewell_agent::{
     command,
     config::{Config, Flags},
-    daemon,
+    daemon::{self, Opened},
     runtime::{
         activation::Activated,
-        program::{close_memory, end_with, invalid, started},
+        program::{close_memory, end_with, failed, invalid, started},
     },
 };
 use nodewell_rules::{Diagnostic, RuleSet, shipped};
@@ -53,8 +53,14 @@ fn load(flags: &Flags) -> Result<(Config, RuleSet), Vec<Diagnostic>> {
 }
 
 fn run(flags: Flags, config: Config, rules: RuleSet, activated: Activated) -> ExitCode {
+    // The disk works while memory is prepared.
+    let store = match daemon::open_store(&config) {
+        Ok(store) => store,
+        Err(fatal) => return failed(&fatal),
+    };
     prepare_memory();
-    started(|runtime| LocalSet::new().block_on(runtime, daemon::run(flags, config, rules, activated)))
+    let opened = Opened { activated, store };
+    started(|runtime| LocalSet::new().block_on(runtime, daemon::run(flags, config, rules, opened)))
 }
 
 /// Where we may, no page of ours on a disk that could die.
