@@ -38,13 +38,14 @@ use crate::{
         ledger_sender::{LedgerSender, Report},
     },
     readers::{self, ReaderSetup, Readers},
-    runtime::{Spawner, Stop, Tasks, activation::Activated, heap, notify, program::CHECKS, tasks::AtStop},
+    runtime::{Spawner, Stop, Tasks, heap, notify, program::CHECKS, tasks::AtStop},
     shared_state::{Command, SharedState},
     socket::{self, Access, BindError, Door, Grants, SocketFile},
     sources::kmsg::Expectations,
 };
 
 pub use rules::{add_own_conditions, load_rules};
+pub use state::{Opened, open as open_store};
 
 /// How long everything gets to end: well below systemd's 90 s, long enough for a last patch.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
@@ -102,11 +103,11 @@ struct Ends {
 }
 
 /// Runs the agent until SIGTERM or SIGINT. Must run within a `LocalSet`.
-pub async fn run(flags: Flags, config: Config, rules: RuleSet, activated: Activated) -> Result<(), Fatal> {
+pub async fn run(flags: Flags, config: Config, rules: RuleSet, opened: Opened) -> Result<(), Fatal> {
     let mut hangup = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut agent = Agent::start(flags, config, rules, activated).await?;
+    let mut agent = Agent::start(flags, config, rules, opened).await?;
     notify::ready();
     let outcome = loop {
         tokio::select! {
@@ -121,8 +122,8 @@ pub async fn run(flags: Flags, config: Config, rules: RuleSet, activated: Activa
 }
 
 impl Agent {
-    async fn start(flags: Flags, config: Config, rules: RuleSet, activated: Activated) -> Result<Self, Fatal> {
-        let store = state::open(&config)?;
+    async fn start(flags: Flags, config: Config, rules: RuleSet, opened: Opened) -> Result<Self, Fatal> {
+        let Opened { activated, store } = opened;
         let saved = store.load(&persistence::READ, state::LOAD_WITHIN).await;
         let (shared_state, commands) = SharedState::with_store(&config.node_name, store);
         shared_state.set_configuration(configuration::taken(&config, &rules));

@@ -6,6 +6,7 @@ mod frequency;
 mod haystack;
 mod literal;
 mod opening;
+mod outline;
 mod pattern;
 mod scan;
 mod selected;
@@ -13,7 +14,7 @@ mod selects;
 mod steps;
 mod tail;
 
-use literal::{Required, Window};
+use literal::Window;
 use opening::Opening;
 
 pub(crate) use haystack::{Blanks, Haystack, PAST_LIMIT_BYTES, Past, PastLine};
@@ -129,7 +130,7 @@ impl Builder {
         let roles = [Role::Match, Role::Revert, Role::Clear].into_iter();
         for (role, nth) in roles.flat_map(|role| (0..role.patterns(rule).len()).map(move |nth| (role, nth))) {
             match Pattern::new(rule, index, role, nth) {
-                Ok((pattern, required)) => self.add(pattern, required),
+                Ok((pattern, windows)) => self.add(pattern, windows),
                 Err(error) => self.diagnostics.push(Diagnostic {
                     location: rule.location.clone(),
                     message: format!("pattern of {}: {error}", rule.reason),
@@ -138,11 +139,11 @@ impl Builder {
         }
     }
 
-    fn add(&mut self, pattern: Pattern, required: Option<Required>) {
+    fn add(&mut self, pattern: Pattern, windows: Option<Vec<Window>>) {
         let id = u32::try_from(self.patterns.len()).expect("rule files are smaller than 4 GiB");
         self.patterns.push(pattern);
-        match required {
-            Some(required) => self.known.extend(required.windows.into_iter().map(|window| (window, id))),
+        match windows {
+            Some(windows) => self.known.extend(windows.into_iter().map(|window| (window, id))),
             None => self.lane.push(id),
         }
     }

@@ -5,10 +5,10 @@ use std::{env, io, process::ExitCode};
 use nodewell_agent::{
     command,
     config::{Config, Flags},
-    daemon,
+    daemon::{self, Opened},
     runtime::{
         activation::Activated,
-        program::{close_memory, end_with, invalid, started},
+        program::{close_memory, end_with, failed, invalid, started},
     },
 };
 use nodewell_rules::{Diagnostic, RuleSet, shipped};
@@ -35,10 +35,7 @@ fn main() -> ExitCode {
     let own_memory = OwnMemory::open();
     close_memory();
     match load(&flags) {
-        Ok((config, rules)) => {
-            prepare_memory(own_memory);
-            run(flags, config, rules, activated)
-        }
+        Ok((config, rules)) => run(flags, config, rules, activated, own_memory),
         Err(diagnostics) => invalid(&diagnostics),
     }
 }
@@ -57,8 +54,21 @@ fn load(flags: &Flags) -> Result<(Config, RuleSet), Vec<Diagnostic>> {
     Err(diagnostics)
 }
 
-fn run(flags: Flags, config: Config, rules: RuleSet, activated: Activated) -> ExitCode {
-    started(|runtime| LocalSet::new().block_on(runtime, daemon::run(flags, config, rules, activated)))
+fn run(
+    flags: Flags,
+    config: Config,
+    rules: RuleSet,
+    activated: Activated,
+    own_memory: io::Result<OwnMemory>,
+) -> ExitCode {
+    // The disk works while memory is prepared.
+    let store = match daemon::open_store(&config) {
+        Ok(store) => store,
+        Err(fatal) => return failed(&fatal),
+    };
+    prepare_memory(own_memory);
+    let opened = Opened { activated, store };
+    started(|runtime| LocalSet::new().block_on(runtime, daemon::run(flags, config, rules, opened)))
 }
 
 /// Locked, because all of memory is.

@@ -1,25 +1,35 @@
 //! The store at both ends of the agent's life.
 
-use std::{io, time::Duration};
+use std::time::Duration;
 
 use tokio::{sync::oneshot, time::timeout};
 
+use super::Fatal;
 use crate::{
     config::Config,
     monitors::ledger_sender::{LedgerSender, Report},
+    runtime::activation::Activated,
     store::{Store, StoreOptions},
 };
 
 /// How long the start waits for what an earlier run has saved: a disk that takes longer is failing.
 pub(super) const LOAD_WITHIN: Duration = Duration::from_secs(2);
 
-/// The store, if there is a directory for it.
-pub(super) fn open(config: &Config) -> io::Result<Store> {
+/// What is open before the agent starts.
+pub struct Opened {
+    /// What systemd has opened for us.
+    pub activated: Activated,
+    /// A thread of its own opens the file.
+    pub store: Store,
+}
+
+/// The store, if there is a directory for it. Only a thread that cannot be started is an error.
+pub fn open(config: &Config) -> Result<Store, Fatal> {
     let Some(directory) = config.state_dir.clone() else {
         tracing::info!("no state directory: what is known now is forgotten at the end; name one with --state-dir");
         return Ok(Store::nowhere());
     };
-    Store::open(StoreOptions { directory })
+    Ok(Store::open(StoreOptions { directory })?)
 }
 
 /// The ledger receives what the sources reported last, and all of it is written to the disk.

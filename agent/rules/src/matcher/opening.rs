@@ -7,7 +7,7 @@ use regex_syntax::hir::{
 
 /// A bit for each kind of first two bytes with which a text may match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Opening(u64);
+pub(super) struct Opening(pub(super) u64);
 
 impl Opening {
     pub(super) const ANY: Self = Self(u64::MAX);

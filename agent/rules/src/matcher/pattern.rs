@@ -1,18 +1,21 @@
 //! One pattern of one rule: where it is searched and what a match of it means.
 
+use std::borrow::Cow;
+
 use regex::bytes::Captures;
-use regex_syntax::hir::{Hir, HirKind, Look};
 
 use super::{
     compile::{Compiled, LazyPattern},
     haystack::{Blanks, Haystack},
-    literal::{self, Required, Scope},
+    literal::Window,
     opening::Opening,
+    outline::Outline,
     steps::{GROUPS, TooLong, Way},
 };
 use crate::{
     pattern,
     rule::{Format, Rule},
+    shipped::is_shipped,
 };
 
 /// What a match of the pattern means.
@@ -69,24 +72,27 @@ impl Role {
 impl Pattern {
     /// Checks the `nth` pattern of `rule`, which is the one at `index`, and finds by which windows a record is selected
     /// for it; nothing: every record has to be tried.
-    pub(super) fn new(rule: &Rule, index: usize, role: Role, nth: usize) -> Result<(Self, Option<Required>), String> {
+    pub(super) fn new(
+        rule: &Rule,
+        index: usize,
+        role: Role,
+        nth: usize,
+    ) -> Result<(Self, Option<Vec<Window>>), String> {
         let written = &role.patterns(rule)[nth];
-        let (source, hir) = pattern::compiled(rule.format, written)?;
-        let multi_line = rule.lines > 1 && literal::can_match_newline(&hir);
-        let required = literal::required(&hir, if multi_line { Scope::LastLine } else { Scope::Match });
+        let (source, Outline { is_multi_line, is_anchored, opening, groups, windows }) = outlined(rule, written)?;
         let pattern = Self {
             rule: index,
             role,
             nth: u32::try_from(nth).expect("rule files are smaller than 4 GiB"),
-            depth: if multi_line { rule.lines } else { 1 },
+            depth: if is_multi_line { rule.lines } else { 1 },
             format: rule.format,
             blanks: rule.format.into(),
-            starts_anchored: looks_at_start(&hir),
-            opening: Opening::of(&hir),
-            groups: ["subject", "pid", "pod"].map(|name| group(&hir, name)),
+            starts_anchored: is_anchored,
+            opening,
+            groups,
             code: LazyPattern::new(&source, written),
         };
-        Ok((pattern, required))
+        Ok((pattern, windows))
     }
 
     /// As it was written in `rule`, its own.
@@ -165,14 +171,47 @@ fn end_of(captures: &Captures<'_>) -> usize {
     captures.get(0).map_or(0, |whole| whole.end())
 }
 
-fn looks_at_start(hir: &Hir) -> bool {
-    hir.properties().look_set().contains(Look::Start)
+/// What is searched for, and what is known of it. A shipped pattern was parsed before it was shipped.
+fn outlined<'r>(rule: &Rule, written: &'r str) -> Result<(Cow<'r, str>, Outline), String> {
+    if rule.format == Format::Native
+        && is_shipped(&rule.location.file)
+        && let Some(outline) = Outline::shipped(written, rule.lines)
+    {
+        return Ok((Cow::Borrowed(written), outline));
+    }
+    let (source, hir) = pattern::compiled(rule.format, written)?;
+    Ok((Cow::Owned(source), Outline::of(&hir, rule.lines)))
 }
 
-/// The number of the capture group `name`.
-fn group(hir: &Hir, name: &str) -> Option<u16> {
-    match hir.kind() {
-        HirKind::Capture(capture) if capture.name.as_deref() == Some(name) => u16::try_from(capture.index).ok(),
-        _ => hir.kind().subs().iter().find_map(|sub| group(sub, name)),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{LoadPlan, Location, load, shipped::FOLDER, testing};
+
+    fn of_file(file: &str, rule: &Rule) -> Rule {
+        Rule { location: Location { file: file.into(), line: 1 }, ..rule.clone() }
+    }
+
+    #[test]
+    fn no_shipped_pattern_is_parsed_and_all_others_are() {
+        let set = load(&LoadPlan::default()).set;
+        for rule in &set.rules {
+            let others = of_file("/etc/nodewell/rules.d/mine.toml", rule);
+            for pattern in &rule.patterns {
+                let (known, parsed) = (outlined(rule, pattern).unwrap(), outlined(&others, pattern).unwrap());
+                assert!(matches!(known.0, Cow::Borrowed(_)) && matches!(parsed.0, Cow::Owned(_)), "{pattern}");
+                assert_eq!(known, parsed, "{pattern}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_shipped_rule_has_is_parsed_wherever_it_stands() {
+        for (pattern, error) in [("^Zebra$", None), ("abc(def", Some("unclosed group"))] {
+            for file in ["mine.toml", &format!("{FOLDER}/mine.toml")] {
+                let rule = of_file(file, &testing::rule("R", pattern));
+                assert_eq!(outlined(&rule, pattern).err().as_deref(), error, "{pattern} of {file}");
+            }
+        }
     }
 }

@@ -13,12 +13,13 @@ pub(crate) use conflicts::CONTROLLER_MANAGER;
 pub use schedule::NODE_MESSAGE_LIMIT_BYTES;
 pub use withdraw::{WithdrawError, withdraw};
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use nodewell_model::{
     Name,
     view::{DaemonState, NodeView},
 };
+use tokio::sync::watch;
 
 use super::{
     ApiserverConfig,
@@ -59,11 +60,7 @@ pub(super) async fn run(shared: &Shared) {
     let mut credential_changes = shared.credential_changes.subscribe();
     let mut resyncs = shared.resyncs.subscribe();
     let mut stop = shared.stop.subscribe();
-    // A condition that is Unknown while monitors start, and False a moment later, would count as changed: the next
-    // change would wait for `min_change_interval`.
-    let started = view.wait_for(|view| !is_starting(view));
-    // A monitor may be too slow: after the grace what is known is sent.
-    let _ = tokio::time::timeout(shared.config.start_grace, started).await;
+    wait_for_monitors(shared, &mut view).await;
     loop {
         control_loop
             .schedule
@@ -91,6 +88,24 @@ pub(super) async fn run(shared: &Shared) {
             _ = stop.changed() => {}
             () = shared.sleep_until(due) => {}
         }
+    }
+}
+
+/// Until each monitor has reported. The credentials are read meanwhile: the first request need not wait for them.
+async fn wait_for_monitors(shared: &Shared, view: &mut watch::Receiver<Arc<NodeView>>) {
+    // A condition that is Unknown while monitors start, and False a moment later, would count as changed: the next
+    // change would wait for `min_change_interval`.
+    let started = async {
+        // A monitor may be too slow: after the grace what is known is sent.
+        let _ = tokio::time::timeout(shared.config.start_grace, view.wait_for(|view| !is_starting(view))).await;
+    };
+    let credentials = async {
+        shared.connection.get_ready().await;
+        std::future::pending::<()>().await
+    };
+    tokio::select! {
+        () = started => {}
+        () = credentials => {}
     }
 }
 

@@ -111,6 +111,11 @@ impl Connection {
         }
     }
 
+    /// Reads the credentials ahead of the first request. Where that fails, the request finds out and reports it.
+    pub(super) async fn get_ready(&self) {
+        let _ = self.client().await;
+    }
+
     /// Sends `call` and reads the answer, all within the request timeout.
     pub(super) async fn send(&self, call: &Call) -> Result<AcceptedAnswer, RequestError> {
         self.send_as(call, Urgency::Normal).await

@@ -225,6 +225,27 @@ async fn new_credentials_are_used_without_a_rejection() {
 }
 
 #[tokio::test]
+async fn the_credentials_are_read_while_monitors_start() {
+    let server = Server::start().await;
+    let kubeconfig = server.kubeconfig();
+    let text = std::fs::read_to_string(&kubeconfig).unwrap();
+    std::fs::remove_file(&kubeconfig).unwrap();
+    // What is written to it waits until it is read.
+    nix::unistd::mkfifo(&kubeconfig, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let never = Duration::from_secs(3600);
+    let waits =
+        ApiserverConfig { start_grace: never, file_check: never, file_check_failing: never, ..config(kubeconfig) };
+    let bench = Bench::start(waits);
+    let (done, was_read) = oneshot::channel();
+    let pipe = server.kubeconfig();
+    std::thread::spawn(move || done.send(std::fs::write(pipe, text)));
+    timeout(DEADLINE, was_read).await.unwrap().unwrap().unwrap();
+    assert!(server.seen("").is_empty(), "no monitor has reported");
+    bench.set(&[("A", False)]);
+    bench.until("connected", |view| view.state == ApiserverState::Connected).await;
+}
+
+#[tokio::test]
 async fn a_missing_kubeconfig_is_waited_for() {
     let server = Server::start().await;
     let text = std::fs::read_to_string(server.kubeconfig()).unwrap();
