@@ -237,8 +237,13 @@ async fn the_credentials_are_read_while_monitors_start() {
         ApiserverConfig { start_grace: never, file_check: never, file_check_failing: never, ..config(kubeconfig) };
     let bench = Bench::start(waits);
     let (done, was_read) = oneshot::channel();
-    let pipe = server.kubeconfig();
-    std::thread::spawn(move || done.send(std::fs::write(pipe, text)));
+    let path = server.kubeconfig();
+    std::thread::spawn(move || {
+        let mut pipe = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        // What reads it after that is no part of this, and would wait for ever.
+        replace(&path, &text);
+        done.send(pipe.write_all(text.as_bytes()))
+    });
     timeout(DEADLINE, was_read).await.unwrap().unwrap().unwrap();
     assert!(server.seen("").is_empty(), "no monitor has reported");
     bench.set(&[("A", False)]);
