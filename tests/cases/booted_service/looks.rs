@@ -38,9 +38,12 @@ pub(super) fn least_privilege(node: &Node) {
 /// Though it may not even open what it copies it through, once it runs.
 pub(super) fn program_in_memory(node: &Node) {
     let smaps = fs::read_to_string(format!("/proc/{}/smaps", node.machine.agent_pid())).unwrap();
-    let code = smaps.lines().skip_while(|line| !line.contains(" r-xp ") || !line.ends_with("/nodewelld"));
-    let kib = |field: &str| code.clone().find_map(|line| line.strip_prefix(field)).unwrap().trim().to_owned();
-    assert_eq!((kib("Anonymous:"), kib("Locked:")), (kib("Size:"), kib("Size:")));
+    // Its code, and its data, which are written to in another way.
+    for may in [" r-xp ", " rw-p "] {
+        let part = smaps.lines().skip_while(|line| !line.contains(may) || !line.ends_with("/nodewelld"));
+        let kib = |field: &str| part.clone().find_map(|line| line.strip_prefix(field)).unwrap().trim().to_owned();
+        assert_eq!((kib("Anonymous:"), kib("Locked:")), (kib("Size:"), kib("Size:")), "{may}");
+    }
 }
 
 /// Also listed in docs/units.md.

@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, File, OpenOptions},
+    hint::black_box,
     io,
     ops::Range,
     os::unix::fs::FileExt,
@@ -31,13 +32,15 @@ impl OwnMemory {
 /// of memory (`unmap_folio`, mm/huge_memory.c). It may refuse the copies (`proc_mem.force_override=`, Linux 6.12).
 pub fn own_program(memory: &OwnMemory) -> io::Result<()> {
     each_mapping(|line, pages| {
+        // A page that the disk cannot give is an error here; where it is touched, it is a signal that ends us.
+        populate(pages)?;
         if is_writable(line) {
             copy_writable(pages);
             Ok(())
         } else if is_private(line) {
             copy_constant(&memory.0, pages)
         } else {
-            populate(pages)
+            Ok(())
         }
     })
 }
@@ -67,11 +70,13 @@ fn is_writable(line: &str) -> bool {
     permissions(line).starts_with("rw") && is_private(line)
 }
 
-/// Other threads may write to these meanwhile: each page is written to in one step, which changes nothing.
+/// Other threads may write to these meanwhile: each page is written to in one step, which changes nothing. The compiler
+/// leaves out a write of which it knows that.
 fn copy_writable(pages: &Range<usize>) {
     for address in pages.clone().step_by(PAGE) {
         // SAFETY: a byte of a writable mapping of the program's own, which nothing unmaps; every access is atomic.
-        unsafe { AtomicU8::from_ptr(ptr::with_exposed_provenance_mut(address)) }.fetch_or(0, Ordering::Relaxed);
+        let byte = unsafe { AtomicU8::from_ptr(ptr::with_exposed_provenance_mut(address)) };
+        byte.fetch_or(black_box(0), Ordering::Relaxed);
     }
 }
 
@@ -137,6 +142,25 @@ mod tests {
                 let sizes = kib_of(may, "Size:");
                 assert!(!sizes.is_empty(), "{may}");
                 assert_eq!(kib_of(may, "Anonymous:"), sizes, "{may}");
+            }
+        });
+    }
+
+    /// There is none behind the end of a file either.
+    #[test]
+    fn a_page_that_cannot_be_read_is_an_error() {
+        alone("memory::private::tests::a_page_that_cannot_be_read_is_an_error", || {
+            // SAFETY: makes a file without a page.
+            let file = unsafe { libc::memfd_create(c"empty".as_ptr(), 0) };
+            // SAFETY: a mapping of its own.
+            let page = unsafe { libc::mmap(ptr::null_mut(), PAGE, libc::PROT_READ, libc::MAP_PRIVATE, file, 0) };
+            assert_ne!(page, libc::MAP_FAILED);
+            // SAFETY: what reads the page is the kernel.
+            assert_eq!(unsafe { libc::madvise(page, PAGE, libc::MADV_POPULATE_READ) }, -1);
+            // Before Linux 5.14 only a touch shows it.
+            if io::Error::last_os_error().raw_os_error() != Some(libc::EINVAL) {
+                own_program(&OwnMemory::open().unwrap()).unwrap_err();
+                load_program().unwrap_err();
             }
         });
     }
