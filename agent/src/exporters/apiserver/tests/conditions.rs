@@ -242,7 +242,7 @@ async fn the_credentials_are_read_while_monitors_start() {
         let mut pipe = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
         // What reads it after that is no part of this, and would wait for ever.
         replace(&path, &text);
-        done.send(pipe.write_all(text.as_bytes()))
+        done.send(std::io::Write::write_all(&mut pipe, text.as_bytes()))
     });
     timeout(DEADLINE, was_read).await.unwrap().unwrap().unwrap();
     assert!(server.seen("").is_empty(), "no monitor has reported");
