@@ -47,8 +47,10 @@ use crate::{
 pub use rules::{add_own_conditions, load_rules};
 pub use state::{Opened, open as open_store};
 
-/// How long everything gets to end: well below systemd's 90 s, long enough for a last patch.
-const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
+/// How long everything gets to end: long enough for an announcement by a busy machine. Together with what comes before and
+/// after it, it is below the unit's `TimeoutStopSec=` (15 s).
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
+const BEFORE_AND_AFTER: Duration = Duration::from_millis(1250);
 
 /// Each in a process of its own.
 const CHECK_PROCESSES: [(&str, Group); 3] =
@@ -384,12 +386,12 @@ impl Agent {
         // Reports first: what was taken is still exported.
         if let Some(SocketEnd { stop, closed }) = self.socket_end {
             let _ = stop.send(());
-            let _ = tokio::time::timeout(SHUTDOWN_GRACE / 4, closed).await;
+            let _ = tokio::time::timeout(BEFORE_AND_AFTER, closed).await;
         }
         for late in self.tasks.drain(SHUTDOWN_GRACE).await {
             tracing::warn!(task = late, "did not end in time and is left behind");
         }
-        state::save_everything(self.ledger_sender, self.shared_state.store(), SHUTDOWN_GRACE / 4).await;
+        state::save_everything(self.ledger_sender, self.shared_state.store(), BEFORE_AND_AFTER).await;
         self.readers.leave_kernel_log();
         if let Some(file) = self.socket_file {
             file.remove();

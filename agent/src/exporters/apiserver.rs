@@ -20,7 +20,7 @@ mod stats;
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use tokio::{sync::mpsc, time::timeout};
+use tokio::{sync::mpsc, time::sleep};
 
 pub use crate::config::{LeaseConfig, LeaseMode, TakeOver};
 pub(crate) use conditions::CONTROLLER_MANAGER;
@@ -72,6 +72,9 @@ pub struct ApiserverConfig {
     pub file_check_failing: Duration,
     /// What is due at the end may take so long.
     pub flush_grace: Duration,
+    /// And what only is due where the whole system shuts down. It is busy then, and a node that does not say so in
+    /// time is taken for dead.
+    pub announcement_grace: Duration,
     /// When conditions are taken from other field managers.
     pub take_over: TakeOver,
     pub lease: LeaseConfig,
@@ -101,6 +104,7 @@ impl ApiserverConfig {
             file_check: Duration::from_secs(60),
             file_check_failing: Duration::from_secs(2),
             flush_grace: Duration::from_secs(2),
+            announcement_grace: Duration::from_secs(8),
             take_over: TakeOver::default(),
             lease: LeaseConfig::default(),
             checks: Spawner::beside_us(CHECKS),
@@ -125,7 +129,14 @@ pub struct ExporterHandles {
 pub async fn run(config: ApiserverConfig, handles: ExporterHandles, shutdown: impl Future<Output = ()>) {
     let checkpoint = handles.checkpoint.clone();
     let shared = Shared::new(config, handles);
-    let loops = async { tokio::join!(conditions::run(&shared), events::run(&shared, checkpoint), lease::run(&shared)) };
+    let (flush, announcement) = (shared.config.flush_grace, shared.config.announcement_grace);
+    let loops = async {
+        tokio::join!(
+            ends_within(flush, &shared, conditions::run(&shared)),
+            ends_within(flush, &shared, events::run(&shared, checkpoint)),
+            ends_within(announcement, &shared, lease::run(&shared)),
+        )
+    };
     tokio::pin!(loops);
     tokio::select! {
         _ = &mut loops => return,
@@ -133,8 +144,22 @@ pub async fn run(config: ApiserverConfig, handles: ExporterHandles, shutdown: im
         () = shutdown => {}
     }
     shared.stop.send_replace(true);
-    if timeout(shared.config.flush_grace, loops).await.is_err() {
+    let (conditions, events, lease) = loops.await;
+    if !(conditions && events && lease) {
         tracing::warn!("the API server did not answer the last requests in time");
+    }
+}
+
+/// Whether the loop ended by itself: it is cut off so long after the stop.
+async fn ends_within(grace: Duration, shared: &Shared, control_loop: impl Future) -> bool {
+    let mut stop = shared.stop.subscribe();
+    let is_over = async {
+        let _ = stop.wait_for(|stops| *stops).await;
+        sleep(grace).await;
+    };
+    tokio::select! {
+        _ = control_loop => true,
+        () = is_over => false,
     }
 }
 

@@ -12,8 +12,9 @@ use tokio::{process::Command, time::timeout};
 
 use crate::runtime::Spawner;
 
-/// Of the time that is left for the last requests.
-const DEADLINE: Duration = Duration::from_millis(500);
+/// Of the time that is left for an announcement. All of the system's services stop beside it, and the program that is
+/// asked may have to come from a busy disk.
+const DEADLINE: Duration = Duration::from_secs(5);
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// The boot that ends, as kubelets name it. Nothing where that cannot be found out: a node is not said to shut down by
@@ -26,7 +27,7 @@ pub(super) async fn ending_boot(checks: &Spawner) -> Option<String> {
             None => format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim()),
         },
         Ok(Err(error)) => error.to_string(),
-        Err(_) => format!("no answer within {} ms", DEADLINE.as_millis()),
+        Err(_) => format!("no answer within {} s", DEADLINE.as_secs()),
     };
     tracing::info!(why, "whether the system shuts down is not known: the controller gets no announcement");
     None

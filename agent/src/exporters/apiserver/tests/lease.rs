@@ -4,6 +4,7 @@ use nodewell_model::view::ApiserverState;
 use serde_json::json;
 
 use super::*;
+use crate::runtime::Spawner;
 use ConditionStatus::False;
 
 const NODE: &str = "PATCH /api/v1/nodes/n1/status";
@@ -42,6 +43,28 @@ async fn a_lease_is_made_for_the_node_and_renewed_without_node_writes() {
     assert_eq!(server.seen("POST").len(), 1);
     assert_eq!(server.seen(NODE).len(), 1);
     assert_eq!(server.seen("GET").len(), 0);
+}
+
+/// A machine that shuts down is busy.
+#[tokio::test]
+async fn a_shutdown_is_announced_though_the_answer_takes_longer_than_all_else_may() {
+    let server = Server::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("asks");
+    nodewell_kit::write_program(&program, 0o700, "#!/bin/sh\nsleep 1\necho yes\n");
+    let quick = ApiserverConfig {
+        flush_grace: Duration::from_millis(10),
+        announcement_grace: DEADLINE,
+        checks: Spawner::of(program),
+        ..with_lease(&server, LeaseMode::Auto)
+    };
+    let mut bench = Bench::start(quick);
+    bench.set(&[("A", False)]);
+    server.until("a renewal", |server| renewals(server) >= 1).await;
+    bench.stop().await;
+    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let lease = server.lease().unwrap();
+    assert_eq!(lease["metadata"]["annotations"]["nodewell.dev/shutdown"], boot_id.trim(), "{lease}");
 }
 
 #[tokio::test]
