@@ -49,8 +49,8 @@ pub use state::{Opened, open as open_store};
 
 /// How long everything gets to end: long enough for an announcement by a busy machine. Together with what comes before and
 /// after it, it is below the unit's `TimeoutStopSec=` (15 s).
-const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
-const BEFORE_AND_AFTER: Duration = Duration::from_millis(1250);
+pub(crate) const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
+pub(crate) const BEFORE_AND_AFTER: Duration = Duration::from_millis(1250);
 
 /// Each in a process of its own.
 const CHECK_PROCESSES: [(&str, Group); 3] =

@@ -20,7 +20,10 @@ mod stats;
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use tokio::{sync::mpsc, time::sleep};
+use tokio::{
+    sync::{mpsc, watch},
+    time::sleep,
+};
 
 pub use crate::config::{LeaseConfig, LeaseMode, TakeOver};
 pub(crate) use conditions::CONTROLLER_MANAGER;
@@ -132,9 +135,9 @@ pub async fn run(config: ApiserverConfig, handles: ExporterHandles, shutdown: im
     let (flush, announcement) = (shared.config.flush_grace, shared.config.announcement_grace);
     let loops = async {
         tokio::join!(
-            ends_within(flush, &shared, conditions::run(&shared)),
-            ends_within(flush, &shared, events::run(&shared, checkpoint)),
-            ends_within(announcement, &shared, lease::run(&shared)),
+            ends_within(flush, shared.stop.subscribe(), conditions::run(&shared)),
+            ends_within(flush, shared.stop.subscribe(), events::run(&shared, checkpoint)),
+            ends_within(announcement, shared.stop.subscribe(), lease::run(&shared)),
         )
     };
     tokio::pin!(loops);
@@ -151,8 +154,7 @@ pub async fn run(config: ApiserverConfig, handles: ExporterHandles, shutdown: im
 }
 
 /// Whether the loop ended by itself: it is cut off so long after the stop.
-async fn ends_within(grace: Duration, shared: &Shared, control_loop: impl Future) -> bool {
-    let mut stop = shared.stop.subscribe();
+async fn ends_within(grace: Duration, mut stop: watch::Receiver<bool>, control_loop: impl Future) -> bool {
     let is_over = async {
         let _ = stop.wait_for(|stops| *stops).await;
         sleep(grace).await;

@@ -17,6 +17,9 @@ use super::{
 };
 use crate::config::LeaseMode;
 
+#[cfg(test)]
+pub(super) use shutdown::DEADLINE as DEADLINE_TO_ASK;
+
 struct Lease<'a> {
     shared: &'a Shared,
     retry: Retry,

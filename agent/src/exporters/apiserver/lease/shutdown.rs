@@ -14,7 +14,7 @@ use crate::runtime::Spawner;
 
 /// Of the time that is left for an announcement. All of the system's services stop beside it, and the program that is
 /// asked may have to come from a busy disk.
-const DEADLINE: Duration = Duration::from_secs(5);
+pub(in crate::exporters::apiserver) const DEADLINE: Duration = Duration::from_secs(5);
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// The boot that ends, as kubelets name it. Nothing where that cannot be found out: a node is not said to shut down by

@@ -2,9 +2,12 @@
 
 use nodewell_model::view::ApiserverState;
 use serde_json::json;
+use tokio::{sync::watch, time::sleep};
 
-use super::*;
-use crate::runtime::Spawner;
+use super::{
+    super::{ends_within, lease::DEADLINE_TO_ASK},
+    *,
+};
 use ConditionStatus::False;
 
 const NODE: &str = "PATCH /api/v1/nodes/n1/status";
@@ -45,26 +48,36 @@ async fn a_lease_is_made_for_the_node_and_renewed_without_node_writes() {
     assert_eq!(server.seen("GET").len(), 0);
 }
 
-/// A machine that shuts down is busy.
-#[tokio::test]
-async fn a_shutdown_is_announced_though_the_answer_takes_longer_than_all_else_may() {
-    let server = Server::start().await;
-    let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("asks");
-    nodewell_kit::write_program(&program, 0o700, "#!/bin/sh\nsleep 1\necho yes\n");
-    let quick = ApiserverConfig {
-        flush_grace: Duration::from_millis(10),
-        announcement_grace: DEADLINE,
-        checks: Spawner::of(program),
-        ..with_lease(&server, LeaseMode::Auto)
+/// A machine that shuts down is busy: what announces it has longer than all else.
+#[tokio::test(start_paused = true)]
+async fn each_loop_has_its_own_time_after_the_stop() {
+    let stop = watch::Sender::new(false);
+    let ends = |grace, takes| {
+        let mut stopped = stop.subscribe();
+        ends_within(Duration::from_secs(grace), stop.subscribe(), async move {
+            let _ = stopped.wait_for(|stops| *stops).await;
+            sleep(Duration::from_secs(takes)).await;
+        })
     };
-    let mut bench = Bench::start(quick);
-    bench.set(&[("A", False)]);
-    server.until("a renewal", |server| renewals(server) >= 1).await;
-    bench.stop().await;
-    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
-    let lease = server.lease().unwrap();
-    assert_eq!(lease["metadata"]["annotations"]["nodewell.dev/shutdown"], boot_id.trim(), "{lease}");
+    let before_the_stop = ends_within(Duration::ZERO, stop.subscribe(), sleep(Duration::from_secs(1)));
+    let stops = async {
+        sleep(Duration::from_secs(2)).await;
+        stop.send_replace(true);
+    };
+    let ended = tokio::join!(ends(2, 5), ends(8, 5), before_the_stop, stops);
+    assert_eq!((ended.0, ended.1, ended.2), (false, true, true));
+}
+
+#[test]
+fn an_announcement_has_time_and_systemd_waits_for_it() {
+    let unit = include_str!("../../../../../systemd/nodewell.service");
+    let seconds = unit.lines().find_map(|line| line.strip_prefix("TimeoutStopSec=")?.strip_suffix('s')).unwrap();
+    let systemd = Duration::from_secs(seconds.parse().unwrap());
+    let whole = crate::daemon::SHUTDOWN_GRACE + 2 * crate::daemon::BEFORE_AND_AFTER;
+    let announcement = ApiserverConfig::new(PathBuf::from("k"), "n1").announcement_grace;
+    assert!(systemd > whole && crate::daemon::SHUTDOWN_GRACE > announcement && announcement > DEADLINE_TO_ASK);
+    // Under load a program that was started took more than half a second to ask systemd.
+    assert!(DEADLINE_TO_ASK >= Duration::from_secs(5));
 }
 
 #[tokio::test]
