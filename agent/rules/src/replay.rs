@@ -13,6 +13,7 @@ mod saved;
 mod syslog;
 mod time;
 mod unread;
+mod written;
 
 use std::{
     io::{self, Read},
@@ -60,7 +61,7 @@ pub struct ReplayOptions {
     pub calendar: Calendar,
 }
 
-/// One finding of a saved log.
+/// One finding of a saved log. As JSON it is an object of these fields, in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReplayFinding {
     /// Counted from 1.
