@@ -7,6 +7,7 @@
 mod pairs;
 mod readings;
 mod short;
+mod usual;
 
 use pairs::{LEAST_BYTES, Pairs};
 use readings::Readings;

@@ -4,7 +4,10 @@
 //! at such a place. What is read at the next place is known, too, if the window is so long. Both have to be in the
 //! tables for windows of one class, and in a text without a window that is so at few places.
 
-use super::readings::{ENDINGS, Reading, Readings, hash, number};
+use super::{
+    readings::{ENDINGS, Reading, Readings, hash, number},
+    usual::Usual,
+};
 use crate::matcher::literal::Window;
 
 /// Shorter windows are not searched for here.
@@ -14,9 +17,7 @@ const READ_BYTES: usize = 4;
 /// Of these so many have to be known: what the last is matters little to the hash.
 const KNOWN_BYTES: usize = 3;
 /// From one place to the next.
-const STEP: usize = 2;
-/// What two places that follow each other hold, of either reading.
-const PAIR_BYTES: usize = 1 + STEP + READ_BYTES;
+pub(super) const STEP: usize = 2;
 /// Places that are looked up before anything is decided.
 const AT_ONCE: usize = 8;
 /// What is read at these and at the one behind them.
@@ -24,11 +25,13 @@ const BLOCK_BYTES: usize = AT_ONCE * STEP + READ_BYTES;
 
 /// So many bits of a hash are looked up: with both tables 32 KiB, which stay in the processor's first cache.
 const SLOT_BITS: u32 = 14;
-const SLOTS: usize = 1 << SLOT_BITS;
-/// Readings are of one of so many classes, each a bit, if what follows them is known.
-const CLASSES: u32 = 7;
+pub(super) const SLOTS: usize = 1 << SLOT_BITS;
+/// Readings of which it is known what follows are of one of so many classes, each a bit.
+const CLASSES: u32 = 6;
+/// The class of those that end a window of four bytes: what is before them begins with any byte.
+const ENDS: u8 = 1 << CLASSES;
 /// The class of the others: anything may follow.
-const ALONE: u8 = 1 << CLASSES;
+const ALONE: u8 = 2 << CLASSES;
 
 /// Looks at every second place.
 pub(super) struct Pairs {
@@ -39,23 +42,33 @@ pub(super) struct Pairs {
     pub(super) readings: Readings,
 }
 
+/// Its tables, and the list of its readings.
+struct Builder {
+    first: Box<[u8; SLOTS]>,
+    second: Box<[u8; SLOTS]>,
+    readings: Vec<Reading>,
+}
+
 impl Pairs {
     /// Nothing if none is so long.
     pub(super) fn of(windows: &[Window]) -> Option<Self> {
-        let (mut first, mut second) = (Box::new([0_u8; SLOTS]), Box::new([ALONE; SLOTS]));
-        let mut readings = Vec::new();
-        for (window, id) in windows.iter().zip(0_u32..).filter(|(window, _)| window.len() >= LEAST_BYTES) {
-            for at in readings_of(window) {
-                let (here, next) = (read_of(window, at), read_of(window, at + STEP));
-                let follows = Some(next).filter(|next| next.len() >= KNOWN_BYTES);
-                for hash in hashes(here) {
-                    let class = follows.map_or(ALONE, |_| class_of(hash));
-                    first[slot(hash)] |= class;
-                    follows.into_iter().flat_map(hashes).for_each(|next| second[slot(next)] |= class);
-                    readings.push(Reading::of(window, id, at, hash));
+        let (first, second) = (Box::new([0; SLOTS]), Box::new([ALONE; SLOTS]));
+        let (mut builder, usual) = (Builder { first, second, readings: Vec::new() }, Usual::count());
+        for (window, id) in windows.iter().zip(0_u32..) {
+            match window.len() {
+                ..LEAST_BYTES => {}
+                LEAST_BYTES => {
+                    builder.add(window, id, 0);
+                    builder.add_end(window, id);
+                }
+                _ => {
+                    let at = usual.best(window);
+                    builder.add(window, id, at);
+                    builder.add(window, id, at + 1);
                 }
             }
         }
+        let Builder { first, second, readings } = builder;
         (!readings.is_empty()).then(|| Self { first, second, readings: Readings::of(readings) })
     }
 
@@ -67,6 +80,10 @@ impl Pairs {
         is_wanted: &mut impl FnMut(usize, u32) -> bool,
     ) -> Option<usize> {
         let (mut at, mut here) = (from, hash_at(text, from));
+        // What is before the first place is not looked at.
+        if self.second[slot(here)] & ENDS != 0 && is_wanted(from, here) {
+            return Some(from);
+        }
         while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<BLOCK_BYTES>) {
             let (any, last) = (0..AT_ONCE).fold((0_u8, here), |(any, here), nth| {
                 let next = hash(read(block, (nth + 1) * STEP));
@@ -77,19 +94,20 @@ impl Pairs {
                 while left != 0 {
                     let place = at + left.trailing_zeros() as usize * STEP;
                     left &= left - 1;
-                    if is_wanted(place, hash_at(text, place)) {
-                        return Some(place);
+                    let found = self.wanted(text, place, is_wanted);
+                    if found.is_some() {
+                        return found;
                     }
                 }
             }
             (at, here) = (at + AT_ONCE * STEP, last);
         }
         while at + KNOWN_BYTES <= text.len() {
-            let next = hash_at(text, at + STEP);
-            if self.classes(here, next) != 0 && is_wanted(at, here) {
-                return Some(at);
+            let found = self.wanted(text, at, is_wanted);
+            if found.is_some() {
+                return found;
             }
-            (at, here) = (at + STEP, next);
+            at += STEP;
         }
         None
     }
@@ -104,6 +122,16 @@ impl Pairs {
         })
     }
 
+    /// Where a reading is of which `is_wanted` is true: at `place`, or at the next one if it ends a window there.
+    fn wanted(&self, text: &[u8], place: usize, is_wanted: &mut impl FnMut(usize, u32) -> bool) -> Option<usize> {
+        let (here, next) = (hash_at(text, place), hash_at(text, place + STEP));
+        let classes = self.classes(here, next);
+        if classes & !ENDS != 0 && is_wanted(place, here) {
+            return Some(place);
+        }
+        (classes & ENDS != 0 && is_wanted(place + STEP, next)).then_some(place + STEP)
+    }
+
     /// The classes of the readings that may be where the first of these is, and the second at the next place.
     #[inline]
     fn classes(&self, here: u32, next: u32) -> u8 {
@@ -111,20 +139,40 @@ impl Pairs {
     }
 }
 
-/// Where the two readings of a window are in it: both hold the key, with what follows them, if there is room for that.
-fn readings_of(window: &Window) -> [usize; 2] {
-    let begin = window.key_at().saturating_sub(1).min(window.len().saturating_sub(PAIR_BYTES));
-    [begin, begin + 1]
+impl Builder {
+    /// What is read at `at` of a window that has all of it.
+    fn add(&mut self, window: &Window, id: u32, at: usize) {
+        let (here, next) = (hash(number(read_of(window, at))), read_of(window, at + STEP));
+        let is_alone = next.len() < KNOWN_BYTES;
+        let class = if is_alone { ALONE } else { class_of(here) };
+        self.first[slot(here)] |= class;
+        if !is_alone {
+            hashes(next).for_each(|next| self.second[slot(next)] |= class);
+        }
+        self.readings.push(Reading::of(window, id, at, here));
+    }
+
+    /// What is read behind the first byte of a window of four.
+    fn add_end(&mut self, window: &Window, id: u32) {
+        for before in 0..=u8::MAX {
+            let here = hash(number(&[before, window[0], window[1], window[2]]));
+            self.first[slot(here)] |= ENDS;
+        }
+        for next in hashes(&window[1..]) {
+            self.second[slot(next)] |= ENDS;
+            self.readings.push(Reading::of(window, id, 1, next));
+        }
+    }
 }
 
 /// What is read at `at` of `window`, as far as it goes.
-fn read_of(window: &[u8], at: usize) -> &[u8] {
+pub(super) fn read_of(window: &[u8], at: usize) -> &[u8] {
     let rest = window.get(at..).unwrap_or_default();
     &rest[..rest.len().min(READ_BYTES)]
 }
 
 /// The hashes that a reading may have that begins with `known`: all its bytes, or all but the last.
-fn hashes(known: &[u8]) -> impl Iterator<Item = u32> {
+pub(super) fn hashes(known: &[u8]) -> impl Iterator<Item = u32> {
     let (number, endings) = (number(known), if known.len() < READ_BYTES { ENDINGS } else { 1 });
     (0..endings).map(move |ending| hash(number | u32::from(ending) << (8 * KNOWN_BYTES)))
 }
@@ -143,7 +191,7 @@ fn read(block: &[u8; BLOCK_BYTES], place: usize) -> u32 {
 }
 
 #[inline]
-fn slot(hash: u32) -> usize {
+pub(super) fn slot(hash: u32) -> usize {
     (hash >> (u32::BITS - SLOT_BITS)) as usize
 }
 
