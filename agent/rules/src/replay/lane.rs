@@ -10,6 +10,7 @@ use super::{
     Format,
     saved::{Reading, Saved},
     syslog,
+    time::since_1970,
 };
 use crate::{
     Diagnostic,
@@ -121,7 +122,7 @@ impl Lane {
 
 /// A line that only counts from boot is given a time that keeps the distances.
 fn time_of(saved: &Saved<'_>) -> Timestamp {
-    let from_boot = || saved.since_boot.and_then(|since| Timestamp::UNIX_EPOCH.checked_add(since).ok());
+    let from_boot = || saved.since_boot.and_then(since_1970);
     saved.time.or_else(from_boot).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
