@@ -125,6 +125,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::{
+        LoadPlan, load,
+        matcher::{Matcher, frequency::ORDINARY},
+    };
 
     fn scan_of(windows: &[&str]) -> Scan {
         Scan::of(windows.iter().map(|window| Window::text(window.as_bytes())).collect())
@@ -207,6 +211,21 @@ mod tests {
                 assert_eq!(found, 1, "cut off: a key at {key_at} of {length}, {before} bytes before it");
             }
         }
+    }
+
+    /// Each place that is compared costs as much as dozens that are not.
+    #[test]
+    fn few_places_of_ordinary_lines_are_compared() {
+        let matcher = Matcher::new(&load(&LoadPlan::default()).set, 0).unwrap();
+        let (mut compared, places) = (0, ORDINARY.len() / 2);
+        let mut compare = |_: usize, _: u32| {
+            compared += 1;
+            false
+        };
+        for table in &matcher.scan().tables {
+            table.find(ORDINARY.as_bytes(), 0, &mut compare);
+        }
+        assert!(matcher.scan().tables.len() == 1 && compared * 33 < places, "{compared} of {places}");
     }
 
     proptest! {
