@@ -47,8 +47,6 @@ pub(crate) struct Context<'a> {
     /// The records before it.
     pub(crate) past: &'a dyn Past,
     pub(crate) known: Known<'a>,
-    /// The windows in the line that holds its text as it is.
-    pub(crate) seen: Option<Seen<'a>>,
     /// Whether it matters that what the rule raises is over. If not, that is not even looked for.
     pub(crate) hears_end: &'a dyn Fn(&Rule) -> bool,
 }
@@ -94,10 +92,12 @@ impl Detector {
 
     /// Judges `record`; what it proves is appended to `out`.
     pub fn push(&mut self, record: &Record<'_>, out: &mut Vec<Finding>) {
-        let ring = std::mem::take(&mut self.ring);
-        let context = Context { past: &ring, known: Known::Everything, seen: None, hears_end: &|_: &Rule| true };
-        self.judge(record, &context, out);
-        self.ring = ring;
+        if self.selects(record.text, None) {
+            let ring = std::mem::take(&mut self.ring);
+            let context = Context { past: &ring, known: Known::Everything, hears_end: &|_: &Rule| true };
+            self.judge(record, &context, out);
+            self.ring = ring;
+        }
         self.ring.push(record);
     }
 
@@ -118,18 +118,21 @@ impl Detector {
         &self.matcher
     }
 
-    /// As [`Self::push`], by what the caller knows.
+    /// Whether some pattern may match a record with this text: then it is judged next. `seen`: the windows in the line
+    /// that holds the text as it is.
+    pub(crate) fn selects(&mut self, text: &[u8], seen: Option<Seen<'_>>) -> bool {
+        self.matcher.select(text, seen, &mut self.selected)
+    }
+
+    /// As [`Self::push`], by what the caller knows, and by the patterns that the record's text was found to select.
     pub(crate) fn judge(&mut self, record: &Record<'_>, context: &Context<'_>, out: &mut Vec<Finding>) {
-        let Context { past, known, seen, hears_end } = *context;
-        let mut selected = std::mem::take(&mut self.selected);
-        if self.matcher.select(record.text, seen, &mut selected) {
-            let set = Arc::clone(&self.set);
-            let haystack = Haystack::new(record.text, past, self.matcher.depth());
-            self.claimed.reset(self.slots.len());
-            let judged = Judged { set: &set, record, haystack, known, hears_end };
-            let begin = out.len();
-            selected.iter().for_each(|id| self.try_pattern(id, &judged, begin, out));
-        }
+        let Context { past, known, hears_end } = *context;
+        let (selected, set) = (std::mem::take(&mut self.selected), Arc::clone(&self.set));
+        let haystack = Haystack::new(record.text, past, self.matcher.depth());
+        self.claimed.reset(self.slots.len());
+        let judged = Judged { set: &set, record, haystack, known, hears_end };
+        let begin = out.len();
+        selected.iter().for_each(|id| self.try_pattern(id, &judged, begin, out));
         self.selected = selected;
     }
 

@@ -13,6 +13,7 @@ mod saved;
 mod syslog;
 mod time;
 mod unread;
+mod written;
 
 use std::{
     io::{self, Read},
@@ -60,7 +61,7 @@ pub struct ReplayOptions {
     pub calendar: Calendar,
 }
 
-/// One finding of a saved log.
+/// One finding of a saved log. As JSON it is an object of these fields, in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReplayFinding {
     /// Counted from 1.
@@ -274,16 +275,36 @@ impl<'a> Run<'a> {
     fn judge_record(&mut self, block: &Block<'_>, start: usize, end: usize, emit: &mut dyn FnMut(&ReplayFinding)) {
         let reading = self.reading();
         let saved = reading.read(block.bytes, start, end);
-        self.count_to(block, start);
         let line = &block.bytes[start..end];
         let is_strange = reading.is_unread(line, saved.as_ref());
-        let is_found = match &saved {
-            Some(saved) => self.judge_saved(saved, &block.bytes[..start], is_strange, emit),
-            None => false,
-        };
+        let at = saved.as_ref().and_then(|saved| self.note(saved));
+        let awake = saved.as_ref().filter(|saved| self.wakes(saved));
+        let is_over = at.is_some_and(|now| self.raised.is_due(now));
+        // Most lines that are looked at wake no rule: of those not even the number is asked for.
+        if awake.is_none() && !is_over && !is_strange {
+            return;
+        }
+        self.count_to(block, start);
+        self.end_quiet(at, self.line + 1, emit);
+        let before = &block.bytes[..start];
+        let is_found = awake.is_some_and(|saved| self.judge_saved(saved, at, before, is_strange, emit));
         if is_strange && !is_found {
             self.unread.note(self.line + 1, line);
         }
+    }
+
+    /// Takes note of the boot and the time of a line, which is its time.
+    fn note(&mut self, saved: &Saved<'_>) -> Option<Timestamp> {
+        if self.boots.begins_with(saved) {
+            self.lanes.iter_mut().for_each(|lane| lane.detector.forget());
+            self.raised.boot(self.clock.is_dated());
+        }
+        self.clock.read(saved)
+    }
+
+    /// Whether some rule may find something in a line. Each lane takes note of it.
+    fn wakes(&mut self, saved: &Saved<'_>) -> bool {
+        self.lanes.iter_mut().fold(false, |any, lane| lane.wakes(saved, &self.seen) | any)
     }
 
     /// Whether anything was found in it, the line behind `before`. In a strange one everything is looked for, and else
@@ -291,21 +312,16 @@ impl<'a> Run<'a> {
     fn judge_saved(
         &mut self,
         saved: &Saved<'_>,
+        at: Option<Timestamp>,
         before: &[u8],
         is_strange: bool,
         emit: &mut dyn FnMut(&ReplayFinding),
     ) -> bool {
         let number = self.line + 1;
-        if self.boots.begins_with(saved) {
-            self.lanes.iter_mut().for_each(|lane| lane.detector.forget());
-            self.raised.boot(self.clock.is_dated());
-        }
-        let at = self.clock.read(saved);
-        self.end_quiet(at, number, emit);
         let behind = Behind { bytes: before, reading: self.reading(), sequence: saved.sequence };
         let raised = &self.raised;
         let hears_end = |rule: &Rule| is_strange || raised.hears_end(rule.condition.as_ref(), &rule.reason);
-        let line = Line { saved, number, windows: &self.seen, hears_end: &hears_end };
+        let line = Line { saved, number, hears_end: &hears_end };
         for lane in &mut self.lanes {
             lane.judge(&line, &behind, &mut self.findings);
         }

@@ -51,6 +51,14 @@ impl Out {
         }
     }
 
+    /// A line of JSON that `write` appends to what it is given.
+    pub(super) fn json_row(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        self.row.clear();
+        write(&mut self.row);
+        self.row.push(b'\n');
+        self.writer.write_all(&self.row)
+    }
+
     /// `value` as one of many: a line of JSON, or a document of a YAML stream.
     pub(super) fn row<T: Serialize>(&mut self, form: Document, value: &T) -> Result<(), CommandError> {
         match form {

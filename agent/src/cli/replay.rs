@@ -175,10 +175,11 @@ struct Printer<'a> {
 
 impl Printer<'_> {
     fn print(&mut self, finding: &ReplayFinding) -> Result<(), CommandError> {
-        if let Some(form) = self.form {
-            return self.out.row(form, finding);
+        match self.form {
+            Some(Document::Json) => Ok(self.out.json_row(|row| finding.write_json(row))?),
+            Some(form) => self.out.row(form, finding),
+            None => Ok(self.out.line(&line(finding, &self.look, &self.zone))?),
         }
-        Ok(self.out.line(&line(finding, &self.look, &self.zone))?)
     }
 
     /// For programs only: people have it in the summary.

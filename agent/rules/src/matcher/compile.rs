@@ -28,7 +28,7 @@ pub(super) struct Compiled {
 
 impl LazyPattern {
     /// For `source`, which [`pattern::compiled`] has found good and made of `written`. That is what the functions below
-    /// are given, the same each time.
+    /// are given, the same each time, and only ask for once.
     pub(super) fn new(source: &str, written: &str) -> Self {
         let translated = (source != written).then(|| source.into());
         Self { translated, steps: OnceCell::new(), tail: OnceCell::new(), regex: OnceCell::new() }
@@ -39,20 +39,24 @@ impl LazyPattern {
     }
 
     /// The same as steps that mark `groups`, which are the same each time, too.
-    pub(super) fn steps(&self, written: &str, groups: [Option<usize>; GROUPS]) -> Option<&Steps> {
-        let compile = || Steps::of(&pattern::syntax(self.source(written))?, groups).map(Box::new);
+    pub(super) fn steps<'w>(
+        &self,
+        written: impl FnOnce() -> &'w str,
+        groups: [Option<usize>; GROUPS],
+    ) -> Option<&Steps> {
+        let compile = || Steps::of(&pattern::syntax(self.source(written()))?, groups).map(Box::new);
         self.steps.get_or_init(compile).as_deref()
     }
 
     /// What the newest line has to begin with, where that is known: for a pattern of several lines.
-    pub(super) fn tail(&self, written: &str) -> Option<&Tail> {
-        self.tail.get_or_init(|| Tail::of(&pattern::syntax(self.source(written))?).map(Box::new)).as_deref()
+    pub(super) fn tail<'w>(&self, written: impl FnOnce() -> &'w str) -> Option<&Tail> {
+        self.tail.get_or_init(|| Tail::of(&pattern::syntax(self.source(written()))?).map(Box::new)).as_deref()
     }
 
     /// `None` cannot happen to a source that was found good; it then matches nothing.
-    pub(super) fn regex(&self, written: &str) -> Option<&Compiled> {
+    pub(super) fn regex<'w>(&self, written: impl FnOnce() -> &'w str) -> Option<&Compiled> {
         let compile = || {
-            let regex = pattern::build(self.source(written)).ok()?;
+            let regex = pattern::build(self.source(written())).ok()?;
             let places = RefCell::new(regex.capture_locations());
             Some(Box::new(Compiled { regex, places }))
         };
@@ -76,7 +80,7 @@ mod tests {
     fn what_is_taken_also_compiles() {
         for good in [r"(?u)\w+ä", r"\xff+", r"(?i)oops", r"(?:\w{30}){20}", "", r"(?u:\w{3})"] {
             let (source, _) = pattern::compiled(Format::Native, good).unwrap();
-            assert!(LazyPattern::new(&source, good).regex(good).is_some(), "{good}");
+            assert!(LazyPattern::new(&source, good).regex(|| good).is_some(), "{good}");
         }
     }
 }

@@ -108,16 +108,16 @@ impl Pattern {
     /// Searches the newest record, and those before it if the pattern may span several. `rule` is its own, `ways` is
     /// room to work in.
     pub(crate) fn find<'h>(&self, rule: &Rule, haystack: &'h Haystack<'_>, ways: &mut Vec<Way>) -> Option<Found<'h>> {
-        let (written, newest) = (self.written(rule), haystack.newest(self.blanks));
+        let newest = haystack.newest(self.blanks);
         if self.depth == 1 {
-            return if self.opening.admits(newest) { self.find_in_one(written, newest, ways) } else { None };
+            return if self.opening.admits(newest) { self.find_in_one(rule, newest, ways) } else { None };
         }
-        if self.code.tail(written).is_some_and(|tail| !tail.may_be_in(newest, ways)) {
+        if self.code.tail(|| self.written(rule)).is_some_and(|tail| !tail.may_be_in(newest, ways)) {
             return None;
         }
         let joined = haystack.joined(self.blanks, self.depth);
         let records = self.depth.min(joined.starts.len());
-        let find = |records| self.find_in_last(written, &joined.bytes, &joined.starts[joined.starts.len() - records..]);
+        let find = |records| self.find_in_last(rule, &joined.bytes, &joined.starts[joined.starts.len() - records..]);
         match self.format {
             // The fewest records that match, so that `^` can stand at the start of any of them.
             Format::Native => (1..=records).find_map(find),
@@ -126,16 +126,16 @@ impl Pattern {
         }
     }
 
-    fn find_in_one<'t>(&self, written: &str, text: &'t [u8], ways: &mut Vec<Way>) -> Option<Found<'t>> {
+    fn find_in_one<'t>(&self, rule: &Rule, text: &'t [u8], ways: &mut Vec<Way>) -> Option<Found<'t>> {
         let groups = self.groups.map(|group| group.map(usize::from));
-        match self.code.steps(written, groups).map(|steps| steps.find(text, ways)) {
+        match self.code.steps(|| self.written(rule), groups).map(|steps| steps.find(text, ways)) {
             Some(Ok(marks)) => marks.map(|marks| self.found(|nth, _| marks.group(text, nth), 0)),
-            None | Some(Err(TooLong)) => self.find_by_regex(written, text),
+            None | Some(Err(TooLong)) => self.find_by_regex(rule, text),
         }
     }
 
-    fn find_by_regex<'t>(&self, written: &str, text: &'t [u8]) -> Option<Found<'t>> {
-        let Compiled { regex, places } = self.code.regex(written)?;
+    fn find_by_regex<'t>(&self, rule: &Rule, text: &'t [u8]) -> Option<Found<'t>> {
+        let Compiled { regex, places } = self.code.regex(|| self.written(rule))?;
         if self.groups.iter().all(Option::is_none) {
             return regex.is_match(text).then(|| self.found(|_, _| None, 0));
         }
@@ -145,12 +145,12 @@ impl Pattern {
     }
 
     /// A match that reaches into the newest of the records that begin at `starts`.
-    fn find_in_last<'t>(&self, written: &str, bytes: &'t [u8], starts: &[usize]) -> Option<Found<'t>> {
+    fn find_in_last<'t>(&self, rule: &Rule, bytes: &'t [u8], starts: &[usize]) -> Option<Found<'t>> {
         let (first, newest) = (*starts.first()?, *starts.last()?);
         if !self.opening.admits(&bytes[first..]) {
             return None;
         }
-        let regex = &self.code.regex(written)?.regex;
+        let regex = &self.code.regex(|| self.written(rule))?.regex;
         // A newest record without text is reached by a match that ends at it.
         let reaches = |end: usize| first + end > newest || first + end == bytes.len() || starts.len() == 1;
         let captures = regex.captures_iter(&bytes[first..]).find(|captures| reaches(end_of(captures)))?;

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::{
     blocks::Block,
     saved::{Reading, Saved},
+    time::since_1970,
 };
 
 /// So many lines without a time may end a block: continuation lines, those of another program on the same console.
@@ -21,7 +22,7 @@ pub(super) struct Clock {
 impl Clock {
     /// The time of `saved`; one that counts from boot is given as if that had been in 1970.
     pub(super) fn read(&mut self, saved: &Saved<'_>) -> Option<Timestamp> {
-        let from_boot = || Timestamp::UNIX_EPOCH.checked_add(saved.since_boot?).ok();
+        let from_boot = || since_1970(saved.since_boot?);
         let time = match self.is_dated {
             None => saved.time.or_else(from_boot),
             Some(true) => saved.time,

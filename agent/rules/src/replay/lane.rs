@@ -10,6 +10,7 @@ use super::{
     Format,
     saved::{Reading, Saved},
     syslog,
+    time::since_1970,
 };
 use crate::{
     Diagnostic,
@@ -28,6 +29,8 @@ pub(super) struct Lane {
     listens: Listens,
     /// For the scan of all lanes.
     selects: Selects,
+    /// Some rule may find something in the current line.
+    is_awake: bool,
 }
 
 /// The lanes that lines of one format can reach, and the one scan that hits wherever a pattern of any may match.
@@ -51,8 +54,6 @@ enum Listens {
 pub(super) struct Line<'a> {
     pub(super) saved: &'a Saved<'a>,
     pub(super) number: u64,
-    /// Those that the scan has seen in it.
-    pub(super) windows: &'a [u32],
     /// Whether the end of what a rule raises would be reported.
     pub(super) hears_end: &'a dyn Fn(&Rule) -> bool,
 }
@@ -83,7 +84,7 @@ impl Lanes {
         let scan = Scan::joined(detectors.iter().map(|(detector, _)| detector.matcher().scan()), format.own_windows());
         let joined = |(detector, listens): (Detector, Listens)| {
             let selects = detector.matcher().selects_in(&scan);
-            Lane { detector, listens, selects }
+            Lane { detector, listens, selects, is_awake: false }
         };
         let all = detectors.into_iter().map(joined).collect();
         Ok(Self { all, scan })
@@ -91,13 +92,21 @@ impl Lanes {
 }
 
 impl Lane {
-    /// Judges `line`, if this lane reads it.
-    pub(super) fn judge(&mut self, line: &Line<'_>, behind: &Behind<'_>, out: &mut Vec<Finding>) {
-        let Line { saved, number, windows, hears_end } = *line;
-        let Some(text) = self.listens.text(saved) else { return };
-        let past = PastOf { behind, listens: &self.listens, depth: self.detector.matcher().depth() };
+    /// Whether this lane reads the line and some rule of it may find something there. `windows` are those that the scan
+    /// has seen in it.
+    pub(super) fn wakes(&mut self, saved: &Saved<'_>, windows: &[u32]) -> bool {
         let seen = self.listens.is_as_written(saved).then_some(Seen { windows, selects: &self.selects });
-        let context = Context { past: &past, known: saved.known, seen, hears_end };
+        let text = self.listens.text(saved);
+        self.is_awake = text.is_some_and(|text| self.detector.selects(text, seen));
+        self.is_awake
+    }
+
+    /// Judges `line`, if it woke this lane.
+    pub(super) fn judge(&mut self, line: &Line<'_>, behind: &Behind<'_>, out: &mut Vec<Finding>) {
+        let Line { saved, number, hears_end } = *line;
+        let Some(text) = self.is_awake.then(|| self.listens.text(saved)).flatten() else { return };
+        let past = PastOf { behind, listens: &self.listens, depth: self.detector.matcher().depth() };
+        let context = Context { past: &past, known: saved.known, hears_end };
         let record = Record {
             time: time_of(saved),
             since_boot: saved.since_boot,
@@ -113,7 +122,7 @@ impl Lane {
 
 /// A line that only counts from boot is given a time that keeps the distances.
 fn time_of(saved: &Saved<'_>) -> Timestamp {
-    let from_boot = || saved.since_boot.and_then(|since| Timestamp::UNIX_EPOCH.checked_add(since).ok());
+    let from_boot = || saved.since_boot.and_then(since_1970);
     saved.time.or_else(from_boot).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 

@@ -143,6 +143,11 @@ impl Raised {
         !self.ends.is_empty()
     }
 
+    /// Whether some may be over by then.
+    pub(super) fn is_due(&self, now: Timestamp) -> bool {
+        self.ends.first().is_some_and(|(due, _)| *due <= now)
+    }
+
     /// The next one that is over by the time of line `line`, which is the time of day if `is_dated`.
     pub(super) fn over(&mut self, now: Timestamp, line: u64, is_dated: bool) -> Option<ReplayFinding> {
         while self.ends.first()?.0 <= now {

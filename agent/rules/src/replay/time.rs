@@ -1,5 +1,7 @@
 //! Times as saved logs write them.
 
+use std::time::Duration;
+
 use jiff::{
     Timestamp,
     civil::{Date, DateTime},
@@ -65,6 +67,13 @@ pub(super) fn unix(text: &str) -> Option<Timestamp> {
     Timestamp::new(seconds.parse().ok()?, micros * 1000).ok()
 }
 
+/// What a line that counts from boot is given, as if that had been when 1970 began. A sum of times is the same, and
+/// several times the work for every line that is looked at.
+pub(super) fn since_1970(since: Duration) -> Option<Timestamp> {
+    let (seconds, nanos) = (i64::try_from(since.as_secs()).ok()?, i32::try_from(since.subsec_nanos()).ok()?);
+    Timestamp::new(seconds, nanos).ok()
+}
+
 /// The first word of `Sat 2026-11-21 02:31:05 CET`.
 pub(super) fn is_weekday(word: &str) -> bool {
     ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].contains(&word)
@@ -103,6 +112,16 @@ mod tests {
         assert_eq!(shown("Feb 29 10:00:00").as_deref(), Some("2024-02-29T10:00:00Z"));
         assert_eq!(shown("Feb 30 10:00:00"), None);
         assert_eq!(Calendar::default().without_year("Jan  2 10:00:00"), None);
+    }
+
+    #[test]
+    fn times_since_boot_are_those_of_a_sum() {
+        let largest = Timestamp::MAX.as_second().unsigned_abs();
+        for seconds in [0, 1, 253_000_000_000, largest, largest + 1, u64::MAX] {
+            for since in [0, 1, 999_999_999].map(|nanos| Duration::new(seconds, nanos)) {
+                assert_eq!(since_1970(since), Timestamp::UNIX_EPOCH.checked_add(since).ok(), "{since:?}");
+            }
+        }
     }
 
     #[test]

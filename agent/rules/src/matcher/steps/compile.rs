@@ -87,9 +87,9 @@ impl Builder {
     fn add_repetition(&mut self, repetition: &Repetition) -> Option<()> {
         let Repetition { min, max, greedy: is_greedy, ref sub } = *repetition;
         if let Some(set) = of_one_byte(sub) {
-            let set = self.set(set)?;
+            let (stop, set) = (set.only_other(), self.set(set)?);
             let max = max.unwrap_or(u32::MAX);
-            let run = Run { min, max, set, is_greedy, then: Next::Any, has_one_end: false };
+            let run = Run { min, max, set, stop, is_greedy, then: Next::Any, has_one_end: false };
             return self.push(Step::Run(run)).map(drop);
         }
         // What may be nothing could be repeated for ever.
