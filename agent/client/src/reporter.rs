@@ -1,8 +1,8 @@
 //! A problem daemon's side of the socket: stores what the daemon reports, and sees to it that the agent knows it.
 //!
 //! The owner reports what is so ([`Reporter::set`], [`Reporter::event`]) and never waits. Reports are sent in batches
-//! on one keep-alive connection, repeated with the same id until they are answered, and in full to an agent that does
-//! not know them: at the start, after a restart of the agent, after a long silence. Heartbeats go by themselves.
+//! over a [`Line`], repeated with the same id until they are answered, and in full to an agent that does not know them: at
+//! the start, after a restart of the agent, after a long silence. Heartbeats go by themselves, unless the owner gives them.
 
 mod compose;
 mod doubts;
@@ -27,7 +27,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 
-use crate::Client;
+pub use link::Line;
 pub use outbox::Discarded;
 
 use link::Link;
@@ -52,6 +52,9 @@ pub struct ReporterSettings {
     /// Whether the owner notices that there may be another agent and calls [`Reporter::send_heartbeat_now`] then. If
     /// not, what is wrong is a reason for heartbeats more often.
     pub notices_restarts: bool,
+    /// Whether the owner calls [`Reporter::beat`] every third of the ttl. The reporter gives heartbeats by itself then only
+    /// where that fails, after two thirds.
+    pub owner_beats: bool,
 }
 
 impl ReporterSettings {
@@ -66,6 +69,7 @@ impl ReporterSettings {
             first_report_is_complete: true,
             linger: Duration::ZERO,
             notices_restarts: false,
+            owner_beats: false,
         }
     }
 }
@@ -87,18 +91,18 @@ struct Shared {
 }
 
 impl Reporter {
-    /// Starts reporting; must be called within a tokio runtime. `discarded` is called with every report that the agent
-    /// will never accept (400, 403, 409, 413): what was in it is lost, except that conditions are sent again in the
-    /// next full report.
+    /// Starts reporting, by a line of its own ([`crate::Client`]) or by one that it shares with others of this process; must
+    /// be called within a tokio runtime. `discarded` is called with every report that the agent will never accept (400,
+    /// 403, 409, 413): what was in it is lost, except that conditions are sent again in the next full report.
     #[must_use]
     pub fn start(
-        client: Client,
+        line: impl Into<Line>,
         settings: ReporterSettings,
         discarded: impl FnMut(Discarded) + Send + 'static,
     ) -> Self {
         let outbox = Mutex::new(Outbox::new(settings, Instant::now()));
         let shared = Arc::new(Shared { outbox, news: Notify::new(), taken: Notify::new() });
-        let task = tokio::spawn(run(Arc::clone(&shared), Link::new(client), discarded));
+        let task = tokio::spawn(run(Arc::clone(&shared), Link::new(line.into()), discarded));
         Self { shared, task }
     }
 
@@ -148,6 +152,14 @@ impl Reporter {
     pub fn send_heartbeat_now(&self) {
         self.shared.lock().send_heartbeat_now();
         self.shared.news.notify_one();
+    }
+
+    /// Sends a heartbeat, unless the agent has heard of this daemon a short while ago: for an owner of several reporters,
+    /// which wakes the machine once for all of them.
+    pub fn beat(&self) {
+        if self.shared.lock().beat_now(Instant::now()) {
+            self.shared.news.notify_one();
+        }
     }
 
     /// Events that found no room while the agent could not be reached.

@@ -62,6 +62,8 @@ pub(super) struct Outbox {
     whole: bool,
     instance: Option<String>,
     answered_at: Option<Instant>,
+    /// The owner wants a sign of life now.
+    beats_now: bool,
     retry_at: Option<Instant>,
     pauses: Backoff,
     phase: Phase,
@@ -103,6 +105,7 @@ impl Outbox {
             full: Full::Now,
             instance: None,
             answered_at: None,
+            beats_now: false,
             retry_at: None,
             pauses: PAUSES,
             phase: Phase::Reporting,
@@ -156,6 +159,14 @@ impl Outbox {
         (self.answered_at, self.retry_at) = (None, None);
     }
 
+    /// The owner's moment for a sign of life; returns whether one is due. Not where the agent has heard of us within half of
+    /// the time between two: what is between them is then at most half as much again.
+    pub(super) fn beat_now(&mut self, now: Instant) -> bool {
+        let is_fresh = |answered_at| now.saturating_duration_since(answered_at) < self.settings.ttl / 6;
+        self.beats_now = !self.answered_at.is_some_and(is_fresh);
+        self.beats_now
+    }
+
     pub(super) fn finish(&mut self) {
         if self.phase == Phase::Reporting {
             self.phase = Phase::Finishing;
@@ -191,6 +202,7 @@ impl Outbox {
     fn due(&self, now: Instant) -> Instant {
         match (self.waiting_since, self.answered_at) {
             (Some(since), _) => since + self.settings.batch_for,
+            (None, Some(_)) if self.beats_now => now,
             (None, Some(answered_at)) => answered_at + self.beat(),
             (None, None) => now,
         }
@@ -199,7 +211,7 @@ impl Outbox {
     /// Until the next sign of life. An agent that was restarted knows of no problem before it: while there is one, that
     /// must not take long. Nor may what it did not take.
     fn beat(&self) -> Duration {
-        let beat = self.settings.ttl / 3;
+        let beat = if self.settings.owner_beats { self.settings.ttl * 2 / 3 } else { self.settings.ttl / 3 };
         let is_known = self.settings.notices_restarts && self.full == Full::No;
         if self.states.is_worth_repeating() && !is_known { beat.min(BEAT_WITH_PROBLEM) } else { beat }
     }
@@ -295,7 +307,7 @@ impl Outbox {
     }
 
     fn acknowledged(&mut self, now: Instant) {
-        (self.answered_at, self.retry_at, self.pauses) = (Some(now), None, PAUSES);
+        (self.answered_at, self.beats_now, self.retry_at, self.pauses) = (Some(now), false, None, PAUSES);
     }
 
     /// Longer each time, and never the same for two daemons that lost the same agent.
