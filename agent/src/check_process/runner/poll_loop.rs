@@ -9,7 +9,6 @@ use nodewell_checks::{
     Check,
     probe::{Answer, Findings, Judge, Now, PollError, ReadError, Round},
 };
-use nodewell_client::random;
 use nodewell_model::inventory::{Acceptance, InventoryView};
 use nodewell_time::Backoff;
 use tokio::time::Instant;
@@ -23,7 +22,7 @@ use crate::{
             protocol::{Operation, ReplyBody},
         },
     },
-    runtime::clock,
+    runtime::{clock, pace},
 };
 
 /// More devices of one kind has no machine; the rest of such a list is not asked.
@@ -129,9 +128,14 @@ impl PollLoop {
         self.judge.inventory_view()
     }
 
+    /// Whether it is the one of hardware over boots.
+    pub(super) fn has_inventory(&self) -> bool {
+        *self.check == nodewell_checks::inventory::CHECK
+    }
+
     /// Whether there is anything to show, as of the last look.
     pub(super) fn shows_inventory(&self) -> bool {
-        *self.check == nodewell_checks::inventory::CHECK && self.was_judged
+        self.has_inventory() && self.was_judged
     }
 
     /// Gives its judge what a person accepts; returns whether it could take that.
@@ -287,13 +291,10 @@ impl PollLoop {
         self.resting.insert(device.to_owned(), (Instant::now() + pauses.pause(), pauses));
     }
 
-    /// The next round, a little early by chance: nodes that started together shall not ask together. What a round did
-    /// not reach is asked at once, while the silent ones rest.
+    /// The next round, together with others. What a round did not reach is asked at once, while the silent ones rest.
     fn plan(&mut self, began: Instant) {
         let interval = if self.is_absent { self.timing.interval * ABSENT_FACTOR } else { self.timing.interval };
-        let tenth = u64::try_from(interval.as_millis() / 10).unwrap_or_default();
-        let early = Duration::from_millis(random() % (tenth + 1));
-        let next = if self.unreached == Unreached::Rest { began } else { began + interval - early };
+        let next = if self.unreached == Unreached::Rest { began } else { pace::due(began, interval) };
         self.due = next.max(Instant::now());
     }
 
