@@ -119,21 +119,20 @@ impl Reporter {
         if conditions.is_empty() {
             return self.forget(condition, subject);
         }
-        self.shared.lock().set_all(SubjectKey::new(condition, subject), conditions, Instant::now());
-        self.shared.news.notify_one();
+        let key = SubjectKey::new(condition, subject);
+        self.change(|outbox| outbox.set_all(key, conditions, Instant::now()));
     }
 
     /// `subject` is not looked after any more: what was reported of it is over. With the last subject of a type, or
     /// without a subject, the type is not looked after any more either, and not published for this daemon's sake.
     pub fn forget(&self, condition: Name, subject: Option<String>) {
-        self.shared.lock().forget(&SubjectKey::new(condition, subject), Timestamp::now(), Instant::now());
-        self.shared.news.notify_one();
+        let key = SubjectKey::new(condition, subject);
+        self.change(|outbox| outbox.forget(&key, Timestamp::now(), Instant::now()));
     }
 
     /// Counts the devices that this daemon looks after: all its classes, each time. The same again is no news.
     pub fn hardware(&self, hardware: Vec<Hardware>) {
-        self.shared.lock().hardware(hardware, Instant::now());
-        self.shared.news.notify_one();
+        self.change(|outbox| outbox.hardware(hardware, Instant::now()));
     }
 
     /// Reports that something happened.
@@ -144,8 +143,7 @@ impl Reporter {
 
     /// Every condition has been reported at least once: what an earlier run reported and this one does not is over.
     pub fn all_reported(&self) {
-        self.shared.lock().all_reported(Instant::now());
-        self.shared.news.notify_one();
+        self.change(|outbox| outbox.all_reported(Instant::now()));
     }
 
     /// Sends a heartbeat at once: for an owner that learned otherwise that the agent is back, and may be another one.
@@ -157,9 +155,7 @@ impl Reporter {
     /// Sends a heartbeat, unless the agent has heard of this daemon a short while ago: for an owner of several reporters,
     /// which wakes the machine once for all of them.
     pub fn beat(&self) {
-        if self.shared.lock().beat_now(Instant::now()) {
-            self.shared.news.notify_one();
-        }
+        self.change(|outbox| outbox.beat_now(Instant::now()));
     }
 
     /// Events that found no room while the agent could not be reached.
@@ -176,6 +172,14 @@ impl Reporter {
                 return;
             }
             taken.await;
+        }
+    }
+
+    /// Wakes the task where that is news: a check reports with each round, and mostly the same.
+    fn change(&self, change: impl FnOnce(&mut Outbox) -> bool) {
+        let is_news = change(&mut self.shared.lock());
+        if is_news {
+            self.shared.news.notify_one();
         }
     }
 

@@ -113,28 +113,33 @@ impl Outbox {
         }
     }
 
-    pub(super) fn set_all(&mut self, key: SubjectKey, conditions: Vec<Condition>, now: Instant) {
-        if self.states.set(key, conditions) {
-            self.waiting_since.get_or_insert(now);
-        }
+    /// Returns, as those below do, whether there is something to send.
+    pub(super) fn set_all(&mut self, key: SubjectKey, conditions: Vec<Condition>, now: Instant) -> bool {
+        self.states.set(key, conditions) && self.waits(now)
     }
 
-    pub(super) fn forget(&mut self, key: &SubjectKey, wall: Timestamp, now: Instant) {
+    pub(super) fn forget(&mut self, key: &SubjectKey, wall: Timestamp, now: Instant) -> bool {
         match self.states.forget(key, wall) {
-            Forgotten::Nothing => return,
+            Forgotten::Nothing => return false,
             Forgotten::Subject => {}
             // Only a full report shows that the daemon does not look after a type any more.
             Forgotten::Type => self.full = Full::Now,
         }
-        self.waiting_since.get_or_insert(now);
+        self.waits(now)
     }
 
-    pub(super) fn hardware(&mut self, hardware: Vec<Hardware>, now: Instant) {
-        if self.hardware.as_ref() != Some(&hardware) {
-            self.hardware = Some(hardware);
-            self.hardware_changed = true;
-            self.waiting_since.get_or_insert(now);
+    pub(super) fn hardware(&mut self, hardware: Vec<Hardware>, now: Instant) -> bool {
+        if self.hardware.as_ref() == Some(&hardware) {
+            return false;
         }
+        self.hardware = Some(hardware);
+        self.hardware_changed = true;
+        self.waits(now)
+    }
+
+    fn waits(&mut self, now: Instant) -> bool {
+        self.waiting_since.get_or_insert(now);
+        true
     }
 
     pub(super) fn event(&mut self, event: Event, now: Instant) {
@@ -148,10 +153,8 @@ impl Outbox {
         self.waiting_since.get_or_insert(now);
     }
 
-    pub(super) fn all_reported(&mut self, now: Instant) {
-        if !std::mem::replace(&mut self.whole, true) && self.full == Full::Now {
-            self.waiting_since.get_or_insert(now);
-        }
+    pub(super) fn all_reported(&mut self, now: Instant) -> bool {
+        !std::mem::replace(&mut self.whole, true) && self.full == Full::Now && self.waits(now)
     }
 
     /// Something is due now, whatever was planned.

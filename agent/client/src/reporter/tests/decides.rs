@@ -69,9 +69,10 @@ async fn news_go_alone_and_the_same_again_is_no_news() {
     let report = sent(&mut outbox).await;
     assert_eq!((report.full, report.conditions), (false, vec![broken("md0")]));
     taken(&mut outbox, "a");
-    set(&mut outbox, broken("md0"));
+    assert!(!outbox.set_all(broken("md0").subject_key(), vec![broken("md0")], Instant::now()));
     let beat = Duration::from_secs(5);
     assert_eq!(outbox.next(Instant::now()), Next::Wait(Instant::now() + beat), "a new agent has to hear of it soon");
+    assert!(outbox.set_all(broken("md1").subject_key(), vec![broken("md1")], Instant::now()));
 }
 
 #[tokio::test(start_paused = true)]
