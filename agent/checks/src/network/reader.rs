@@ -102,6 +102,11 @@ impl Reader for NetworkReader {
         Ok(std::iter::once(LINKS.to_owned()).chain(names).collect())
     }
 
+    /// The settings decide whether there are names; links come and go within one reading.
+    fn is_list_fixed(&self) -> bool {
+        true
+    }
+
     fn read(&mut self, device: &str) -> Result<RawReading, ReadError> {
         match device {
             LINKS => RawReading::of(&self.links()?),

@@ -58,6 +58,8 @@ pub(super) struct PollLoop {
     took: BTreeMap<String, Duration>,
     /// Devices that do not know the command, each with the generation of the worker that found it.
     unsupported: BTreeMap<String, u64>,
+    /// The worker, by its generation, whose list stays as it is.
+    fixed_in: Option<u64>,
     has_events: bool,
     /// Until then there is no wait for events: the last one did not return.
     events_paused_until: Instant,
@@ -90,6 +92,7 @@ impl PollLoop {
             resting: BTreeMap::new(),
             took: BTreeMap::new(),
             unsupported: BTreeMap::new(),
+            fixed_in: None,
             has_events: false,
             events_paused_until: Instant::now(),
             is_absent: false,
@@ -215,11 +218,15 @@ impl PollLoop {
     }
 
     async fn list(&mut self, worker_client: &mut WorkerClient) -> Result<Vec<String>, PollError> {
+        if worker_client.has_worker() && self.fixed_in == Some(worker_client.worker_generation()) {
+            return Ok(self.known.clone());
+        }
         let answer: Result<ReplyBody, PollError> =
             worker_client.request(self.check, Operation::List, self.timing.deadline).await.into();
-        self.has_events = false;
-        if let ReplyBody::Devices { names, has_events } = answer? {
+        (self.has_events, self.fixed_in) = (false, None);
+        if let ReplyBody::Devices { names, has_events, is_fixed } = answer? {
             self.has_events = has_events;
+            self.fixed_in = is_fixed.then(|| worker_client.worker_generation());
             self.known = distinct(names);
         }
         Ok(self.known.clone())

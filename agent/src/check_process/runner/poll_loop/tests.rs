@@ -62,7 +62,7 @@ fn disks(act: Act) -> Fake {
 
 fn listing(id: u64, names: &[&str], has_events: bool) -> Act {
     let names = names.iter().map(ToString::to_string).collect();
-    Act::Send(line(id, ReplyBody::Devices { names, has_events }))
+    Act::Send(line(id, ReplyBody::Devices { names, has_events, is_fixed: false }))
 }
 
 fn poll_loop(deadline: Duration) -> (PollLoop, RecordingJudge) {
@@ -168,6 +168,35 @@ async fn when_the_list_hangs_the_known_ones_are_unknown() {
     assert!(matches!(judge.listed(), Err(PollError::NoAnswer(_))));
     assert!(judge.last().len() == 3 && judge.last().iter().all(|(_, label)| *label == "silent"));
     assert!(!poll_loop.listens());
+}
+
+#[tokio::test]
+async fn a_list_that_stays_is_asked_once_in_a_workers_life() {
+    let (mut poll_loop, judge) = poll_loop(FAIR);
+    let fake = Fake::new(|request| match name_of(request).as_str() {
+        "list" => {
+            let names = vec!["sda".to_owned(), "sdb".to_owned()];
+            Act::Send(line(request.id, ReplyBody::Devices { names, has_events: true, is_fixed: true }))
+        }
+        _ => Act::Answer,
+    });
+    let lists = || fake.asked().iter().filter(|name| *name == "list").count();
+    let mut worker_client = worker_client_with(&fake);
+    for _ in 0..3 {
+        round(&mut poll_loop, &mut worker_client).await;
+        let mut answers = judge.last();
+        answers.sort();
+        assert_eq!(answers, [of("sda", "read"), of("sdb", "read")]);
+        assert!(judge.listed() == Ok(2) && poll_loop.listens());
+    }
+    assert_eq!((lists(), fake.asked().len()), (1, 7));
+    worker_client.end(&disk::CHECK).await;
+    round(&mut poll_loop, &mut worker_client).await;
+    assert_eq!(lists(), 2, "another worker may list others");
+    let mut hanging = worker_client_with(&Fake::new(|_| Act::Hang));
+    poll_loop.timing.deadline = SHORT;
+    round(&mut poll_loop, &mut hanging).await;
+    assert!(matches!(judge.listed(), Err(PollError::NoAnswer(_))), "what another worker listed is no list of this one");
 }
 
 #[tokio::test]
