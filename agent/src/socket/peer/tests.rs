@@ -9,7 +9,7 @@ use super::*;
 #[test]
 fn a_kernels_version_is_read_whatever_follows_it() {
     for (release, expected) in [
-        ("6.18.44-fc-v657", Some((6, 18))),
+        ("6.18.44-cloud-amd64", Some((6, 18))),
         ("6.8-rc1", Some((6, 8))),
         ("5.14.0-503.el9_5.x86_64", Some((5, 14))),
         ("6.7.12+bpo-amd64", Some((6, 7))),
