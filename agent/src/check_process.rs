@@ -38,7 +38,7 @@ use nodewell_checks::{
     pod_names::{PodNames, folder as pod_folder},
     service::ServiceProbe,
 };
-use nodewell_client::Client;
+use nodewell_client::{Client, Line};
 use tokio::signal::unix::{SignalKind, signal};
 
 #[cfg(any(test, feature = "fuzzing"))]
@@ -122,9 +122,16 @@ impl Components {
         let group = setup.group;
         let status_line = StatusLine::new(if group == Group::Check { FilesystemCheck::IDLE } else { "" });
         let plugins = setup.plugins(&status_line)?;
-        let link = |name| Link::followed(setup.client.clone(), name, status_line.clone());
+        let line = Line::from(setup.client.clone());
+        let link = |name| Link::followed(line.clone(), name, status_line.clone());
         let mounts = group.mounts_group().map(|worker_group| (worker_group, link(worker_group.as_str())));
-        Ok(Self { link: link(group.as_str()), mounts, services: setup.services(&status_line), plugins, status_line })
+        Ok(Self {
+            link: link(group.as_str()),
+            mounts,
+            services: setup.services(&line, &status_line),
+            plugins,
+            status_line,
+        })
     }
 
     /// Ends only if one of them does, which none should.
@@ -141,6 +148,7 @@ impl Components {
             () = check(setup.group, link, mounts_link, status_line.clone()) => {}
             () = runner.run() => {}
             () = link.follow(&others) => {}
+            () = link.beat(&others) => {}
             () = service_manager::run(status_line.clone()) => {}
             () = for_ever(mounts_runner.map(Runner::run)) => {}
             () = for_ever(services.as_ref().map(|services| services.run(status_line))) => {}
@@ -187,12 +195,12 @@ async fn check(group: Group, link: &Link, mounts: Option<&Link>, status_line: St
 
 impl Setup {
     /// Services are looked at in the group that asks only what any user may ask.
-    fn services(&self, status_line: &StatusLine) -> Option<Services> {
+    fn services(&self, line: &Line, status_line: &StatusLine) -> Option<Services> {
         let settings = self.settings.services.clone().with_timing(self.test_flags.interval, self.test_flags.deadline);
         let is_wanted = self.group == Group::Check && settings.enabled;
         let npd_health_checks = self.health_checks.clone();
         let plan = ServicesPlan { settings: &settings, npd_health_checks, state_dir: self.state_dir.as_deref() };
-        is_wanted.then(|| Services::new(self.client.clone(), plan, status_line.clone()))
+        is_wanted.then(|| Services::new(line.clone(), plan, status_line.clone()))
     }
 
     /// Before this process has children: those of a service run in cgroups of their own.

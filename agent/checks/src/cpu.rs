@@ -86,6 +86,10 @@ impl Reader for CpuReader {
         }
     }
 
+    fn is_list_fixed(&self) -> bool {
+        true
+    }
+
     fn read(&mut self, device: &str) -> Result<RawReading, ReadError> {
         if device != ALL {
             return Err(ReadError::Gone { what: device.to_owned() });

@@ -71,6 +71,10 @@ impl Reader for LimitsReader {
         Ok(PARTS.map(str::to_owned).to_vec())
     }
 
+    fn is_list_fixed(&self) -> bool {
+        true
+    }
+
     fn read(&mut self, device: &str) -> Result<RawReading, ReadError> {
         match device {
             KERNEL => RawReading::of(&kernel::read(&self.roots)?),

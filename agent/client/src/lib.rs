@@ -1,7 +1,7 @@
 //! A client of the nodewell socket: the command line, our own check processes, any other Rust daemon.
 //!
 //! [`Client`] uses one connection for each request: the socket is local, and an agent that restarts in between is not
-//! noticed. [`Reporter`] keeps one.
+//! noticed. [`Reporter`]s have a [`Line`].
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod connection;
@@ -22,7 +22,7 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::{
     Method, Request, Response,
     body::{Bytes, Incoming},
-    header::{CONTENT_TYPE, HOST, RETRY_AFTER},
+    header::{CONNECTION, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER},
 };
 use nodewell_model::api::ErrorView;
 use serde::{Serialize, de::DeserializeOwned};
@@ -31,7 +31,7 @@ use tokio::time::timeout;
 pub use error::ClientError;
 pub use lines::Lines;
 pub use random::random;
-pub use reporter::{Discarded, Reporter, ReporterSettings};
+pub use reporter::{Discarded, Line, Reporter, ReporterSettings};
 
 use connection::Connection;
 
@@ -98,15 +98,19 @@ impl Client {
         read(target, response).await
     }
 
-    /// `POST target` on a connection that stays.
+    /// `POST target` on a connection that is there; if it `is_last`, the agent ends the connection with its answer.
     async fn post_on<T: DeserializeOwned>(
         &self,
         connection: &mut Connection,
         target: &str,
         body: Vec<u8>,
+        is_last: bool,
     ) -> Result<T, ClientError> {
-        let response = connection.send(request(Method::POST, target, Bytes::from(body))?).await?;
-        read(target, response).await
+        let mut request = request(Method::POST, target, Bytes::from(body))?;
+        if is_last {
+            request.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        read(target, connection.send(request).await?).await
     }
 
     async fn send(

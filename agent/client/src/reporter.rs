@@ -1,8 +1,8 @@
 //! A problem daemon's side of the socket: stores what the daemon reports, and sees to it that the agent knows it.
 //!
 //! The owner reports what is so ([`Reporter::set`], [`Reporter::event`]) and never waits. Reports are sent in batches
-//! on one keep-alive connection, repeated with the same id until they are answered, and in full to an agent that does
-//! not know them: at the start, after a restart of the agent, after a long silence. Heartbeats go by themselves.
+//! over a [`Line`], repeated with the same id until they are answered, and in full to an agent that does not know them: at
+//! the start, after a restart of the agent, after a long silence. Heartbeats go by themselves, unless the owner gives them.
 
 mod compose;
 mod doubts;
@@ -27,7 +27,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 
-use crate::Client;
+pub use link::Line;
 pub use outbox::Discarded;
 
 use link::Link;
@@ -52,6 +52,9 @@ pub struct ReporterSettings {
     /// Whether the owner notices that there may be another agent and calls [`Reporter::send_heartbeat_now`] then. If
     /// not, what is wrong is a reason for heartbeats more often.
     pub notices_restarts: bool,
+    /// Whether the owner calls [`Reporter::beat`] every third of the ttl. The reporter gives heartbeats by itself then only
+    /// where that fails, after two thirds.
+    pub owner_beats: bool,
 }
 
 impl ReporterSettings {
@@ -66,6 +69,7 @@ impl ReporterSettings {
             first_report_is_complete: true,
             linger: Duration::ZERO,
             notices_restarts: false,
+            owner_beats: false,
         }
     }
 }
@@ -87,18 +91,18 @@ struct Shared {
 }
 
 impl Reporter {
-    /// Starts reporting; must be called within a tokio runtime. `discarded` is called with every report that the agent
-    /// will never accept (400, 403, 409, 413): what was in it is lost, except that conditions are sent again in the
-    /// next full report.
+    /// Starts reporting, by a line of its own ([`crate::Client`]) or by one that it shares with others of this process; must
+    /// be called within a tokio runtime. `discarded` is called with every report that the agent will never accept (400,
+    /// 403, 409, 413): what was in it is lost, except that conditions are sent again in the next full report.
     #[must_use]
     pub fn start(
-        client: Client,
+        line: impl Into<Line>,
         settings: ReporterSettings,
         discarded: impl FnMut(Discarded) + Send + 'static,
     ) -> Self {
         let outbox = Mutex::new(Outbox::new(settings, Instant::now()));
         let shared = Arc::new(Shared { outbox, news: Notify::new(), taken: Notify::new() });
-        let task = tokio::spawn(run(Arc::clone(&shared), Link::new(client), discarded));
+        let task = tokio::spawn(run(Arc::clone(&shared), Link::new(line.into()), discarded));
         Self { shared, task }
     }
 
@@ -115,21 +119,20 @@ impl Reporter {
         if conditions.is_empty() {
             return self.forget(condition, subject);
         }
-        self.shared.lock().set_all(SubjectKey::new(condition, subject), conditions, Instant::now());
-        self.shared.news.notify_one();
+        let key = SubjectKey::new(condition, subject);
+        self.change(|outbox| outbox.set_all(key, conditions, Instant::now()));
     }
 
     /// `subject` is not looked after any more: what was reported of it is over. With the last subject of a type, or
     /// without a subject, the type is not looked after any more either, and not published for this daemon's sake.
     pub fn forget(&self, condition: Name, subject: Option<String>) {
-        self.shared.lock().forget(&SubjectKey::new(condition, subject), Timestamp::now(), Instant::now());
-        self.shared.news.notify_one();
+        let key = SubjectKey::new(condition, subject);
+        self.change(|outbox| outbox.forget(&key, Timestamp::now(), Instant::now()));
     }
 
     /// Counts the devices that this daemon looks after: all its classes, each time. The same again is no news.
     pub fn hardware(&self, hardware: Vec<Hardware>) {
-        self.shared.lock().hardware(hardware, Instant::now());
-        self.shared.news.notify_one();
+        self.change(|outbox| outbox.hardware(hardware, Instant::now()));
     }
 
     /// Reports that something happened.
@@ -140,14 +143,19 @@ impl Reporter {
 
     /// Every condition has been reported at least once: what an earlier run reported and this one does not is over.
     pub fn all_reported(&self) {
-        self.shared.lock().all_reported(Instant::now());
-        self.shared.news.notify_one();
+        self.change(|outbox| outbox.all_reported(Instant::now()));
     }
 
     /// Sends a heartbeat at once: for an owner that learned otherwise that the agent is back, and may be another one.
     pub fn send_heartbeat_now(&self) {
         self.shared.lock().send_heartbeat_now();
         self.shared.news.notify_one();
+    }
+
+    /// Sends a heartbeat, unless the agent has heard of this daemon a short while ago: for an owner of several reporters,
+    /// which wakes the machine once for all of them.
+    pub fn beat(&self) {
+        self.change(|outbox| outbox.beat_now(Instant::now()));
     }
 
     /// Events that found no room while the agent could not be reached.
@@ -164,6 +172,14 @@ impl Reporter {
                 return;
             }
             taken.await;
+        }
+    }
+
+    /// Wakes the task where that is news: a check reports with each round, and mostly the same.
+    fn change(&self, change: impl FnOnce(&mut Outbox) -> bool) {
+        let is_news = change(&mut self.shared.lock());
+        if is_news {
+            self.shared.news.notify_one();
         }
     }
 

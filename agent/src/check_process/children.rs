@@ -28,7 +28,7 @@ use crate::{
         ledger_sender::{LedgerSender, Report},
         own_event::own_event,
     },
-    runtime::{Spawner, Stop, program::CHECKS},
+    runtime::{Spawner, Stop, pace, program::CHECKS},
 };
 
 /// A check process that ran for so long does not end because of how it was started: the pause starts over.
@@ -169,7 +169,7 @@ impl Children {
 /// GPUs are asked through their drivers: a process that waits for one takes memory for nothing.
 async fn driver_is_there(group: Group) {
     while group == Group::Gpu && !has_gpu_driver(Path::new("/sys")) {
-        tokio::time::sleep(LOOK_EVERY).await;
+        pace::sleep_until(pace::next(tokio::time::Instant::now(), LOOK_EVERY)).await;
     }
 }
 

@@ -51,6 +51,12 @@ impl ReleaseFile {
         Self(SharedFile::beside(socket, "released", group.as_str()))
     }
 
+    /// Where it lies.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
     /// From now on, for so long.
     pub fn write(&self, length: Duration) -> Result<Release, ReleaseError> {
         let release = Release::of(length);

@@ -6,13 +6,17 @@
 
 mod drivers;
 mod inventory_share;
+mod orders;
 mod poll_loop;
 mod tick;
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use nodewell_checks::{Check, pod_names::PodNames};
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use crate::{
     check_process::{
@@ -25,13 +29,14 @@ use crate::{
         worker::{client::WorkerClient, process::SelfExec, protocol::WorkerConfig, stuck::WorkerIdentity},
     },
     inventory::InventoryFiles,
-    runtime::notify,
+    runtime::{notify, pace},
 };
 
 use drivers::{Change, Drivers};
 use inventory_share::InventoryShare;
+use orders::Orders;
 use poll_loop::{PollLoop, PollTiming};
-use tick::Watched;
+use tick::{Watched, whole_millis};
 
 pub(crate) use drivers::has_gpu_driver;
 
@@ -61,7 +66,9 @@ pub(super) struct Runner<'a> {
     poll_loops: Vec<PollLoop>,
     condition_reporter: ConditionReporter<'a, &'static Check>,
     drivers: Drivers,
-    release_file: ReleaseFile,
+    orders: Orders,
+    /// Of devices that a person can ask for.
+    release_file: Option<ReleaseFile>,
     inventory_share: InventoryShare,
     is_released: bool,
     /// Once every check has been judged since the start.
@@ -76,9 +83,13 @@ impl<'a> Runner<'a> {
             plan.worker_config.clone(),
         );
         let wanted = plan.worker_group.checks().filter(|check| (check.is_enabled)(&plan.worker_config.settings));
-        let poll_loops = wanted.map(|check| plan.poll_loop(check)).collect();
+        let poll_loops: Vec<PollLoop> = wanted.map(|check| plan.poll_loop(check)).collect();
         let drivers = Drivers::new(plan.group, &plan.worker_config.roots);
-        let release_file = ReleaseFile::of(&plan.release_socket, plan.group);
+        let release_file = (plan.group != Group::Check).then(|| ReleaseFile::of(&plan.release_socket, plan.group));
+        let released = release_file.as_ref().map(|file| file.path().to_owned());
+        let accepted = poll_loops.iter().any(PollLoop::has_inventory).then(|| plan.inventory_files.accepted_path());
+        let files = released.into_iter().chain(accepted);
+        let orders = Orders::in_folders(files.filter_map(|file| file.parent().map(Path::to_owned)).collect());
         let inventory_share = InventoryShare::new(plan.inventory_files.clone());
         Self {
             plan,
@@ -87,6 +98,7 @@ impl<'a> Runner<'a> {
             poll_loops,
             condition_reporter: ConditionReporter::new(link),
             drivers,
+            orders,
             release_file,
             inventory_share,
             is_released: false,
@@ -141,8 +153,9 @@ impl<'a> Runner<'a> {
 
     async fn round(&mut self, n: usize) {
         let poll_loop = &mut self.poll_loops[n];
-        let release_file = &self.release_file;
-        let Some(findings) = poll_loop.round(&mut self.worker_client, || release_file.now().is_some()).await else {
+        let release_file = self.release_file.as_ref();
+        let is_released = || release_file.is_some_and(|file| file.now().is_some());
+        let Some(findings) = poll_loop.round(&mut self.worker_client, is_released).await else {
             return;
         };
         if poll_loop.is_absent && self.poll_loops.iter().all(|poll_loop| poll_loop.is_absent) {
@@ -160,18 +173,21 @@ impl<'a> Runner<'a> {
 
     /// Until the next round: what devices report by themselves, if they do.
     async fn between(&mut self, due: Option<Instant>) {
-        let due = due.filter(|_| !self.is_released);
         let now = Instant::now();
-        let look = self.watched().pause(now);
-        let pause = due.map_or(look, |at| at.saturating_duration_since(now).min(look));
+        let look = pace::next(now, self.watched().every());
+        let until = due.filter(|_| !self.is_released).map_or(look, |at| at.min(look));
         match self.poll_loops.iter_mut().find(|poll_loop| poll_loop.listens()).filter(|_| !self.is_released) {
             Some(poll_loop) => {
+                let pause = whole_millis(until - now);
                 if let Some(findings) = poll_loop.listen(&mut self.worker_client, pause).await {
                     self.condition_reporter.report(poll_loop.check, findings, &poll_loop.unreached).await;
                     poll_loop.save(self.condition_reporter.reported(poll_loop.check));
                 }
             }
-            None => sleep(pause).await,
+            None => tokio::select! {
+                () = self.orders.news() => {}
+                () = pace::sleep_until(until) => {}
+            },
         }
     }
 
@@ -180,12 +196,16 @@ impl<'a> Runner<'a> {
             is_released: self.is_released,
             has_stuck: !self.worker_client.stuck.are_none(),
             // A person releases groups of devices (`nodewell release`), which a worker of the same name holds.
-            has_releasable: self.plan.group != Group::Check && self.worker_client.has_worker(),
+            has_releasable: self.release_file.is_some() && self.worker_client.has_worker(),
+            has_drivers: self.drivers.are_followed(),
+            // Who waits for what devices report by themselves hears of nothing else meanwhile.
+            is_told: self.orders.are_watched() && !self.poll_loops.iter().any(PollLoop::listens),
         }
     }
 
     /// Looks after the worker: whether devices are released, drivers, stuck workers.
     async fn maintain(&mut self) -> Maintenance {
+        self.orders.watch();
         if self.worker_client.stuck.reap() {
             self.poll_all_now();
         }
@@ -202,7 +222,7 @@ impl<'a> Runner<'a> {
             }
         }
         self.accept_inventory();
-        match self.release_file.now() {
+        match self.release_file.as_ref().and_then(ReleaseFile::now) {
             Some(release) => self.release(&release).await,
             None if std::mem::take(&mut self.is_released) => {
                 tracing::info!("reads its devices again");

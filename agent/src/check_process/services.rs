@@ -10,7 +10,7 @@ use nodewell_checks::{
     service::{Moment, Observation, Observer, ServiceProbe, ServiceSettings, ServicesJudge, service_probes},
     systemd::Manager,
 };
-use nodewell_client::Client;
+use nodewell_client::Line;
 use tokio::{
     sync::Mutex,
     task::{Id, JoinError, JoinSet},
@@ -61,7 +61,7 @@ struct Work {
 
 impl Services {
     /// Must be called within a runtime. Nothing is asked before [`Services::run`].
-    pub(super) fn new(client: Client, plan: ServicesPlan<'_>, status_line: StatusLine) -> Self {
+    pub(super) fn new(line: Line, plan: ServicesPlan<'_>, status_line: StatusLine) -> Self {
         let ServicesPlan { settings, npd_health_checks, state_dir } = plan;
         let checks: Vec<ServiceProbe> = service_probes(settings).into_iter().chain(npd_health_checks).collect();
         let work = Work {
@@ -72,7 +72,7 @@ impl Services {
             observations: JoinSet::new(),
             asked: BTreeMap::new(),
         };
-        Self { link: Link::followed(client, NAME, status_line), work: Mutex::new(work) }
+        Self { link: Link::followed(line, NAME, status_line), work: Mutex::new(work) }
     }
 
     /// What it reports by.

@@ -121,6 +121,9 @@ impl StateFile {
 
     /// Hands over what is to be saved from now on. `judge`: `None` if it is as it was.
     pub(super) fn save(&mut self, judge: Option<Value>, reported: Vec<ReportedCondition>) {
+        if judge.is_none() && reported == self.last.reported {
+            return;
+        }
         let next = SavedState { judge: judge.or_else(|| self.last.judge.clone()), reported };
         if !self.is_read || next == self.last {
             return;

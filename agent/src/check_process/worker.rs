@@ -105,7 +105,11 @@ impl Worker {
             .entry(check)
             .or_insert_with(|| (check.reader)(worker_config.roots.clone(), &worker_config.settings));
         let body = match &request.operation {
-            Operation::List => reader.list().map(|names| ReplyBody::Devices { names, has_events: reader.has_events() }),
+            Operation::List => reader.list().map(|names| ReplyBody::Devices {
+                names,
+                has_events: reader.has_events(),
+                is_fixed: reader.is_list_fixed(),
+            }),
             Operation::Read { device, cursor } => reader.read_from(device, cursor.as_ref()).map(ReplyBody::Reading),
             Operation::Wait { within_millis } => {
                 reader.wait(Duration::from_millis(*within_millis)).map(ReplyBody::Events)
@@ -123,5 +127,29 @@ fn is_released(worker_group: WorkerGroup, socket: &Path) -> bool {
 fn set_task_name(name: &str) {
     if let Ok(name) = std::ffi::CString::new(name) {
         let _ = nix::sys::prctl::set_name(&name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nodewell_checks::{clock, limits, mounts};
+
+    use super::*;
+
+    /// What this machine's list of `check` says of itself.
+    fn is_fixed(check: &'static Check) -> bool {
+        let worker_config = client::tests::fake::worker_config();
+        let idle = TaskName::idle(check.worker_group);
+        let mut worker = Worker { worker_config, readers: BTreeMap::new(), idle };
+        match worker.perform(&Request { id: 1, check, operation: Operation::List }) {
+            ReplyBody::Devices { names, is_fixed, .. } if !names.is_empty() => is_fixed,
+            other => panic!("{}: {other:?}", check.name),
+        }
+    }
+
+    #[test]
+    fn a_list_says_whether_it_stays() {
+        assert!(is_fixed(&clock::CHECK) && is_fixed(&limits::CHECK));
+        assert!(!is_fixed(&mounts::CHECK), "filesystems come and go");
     }
 }

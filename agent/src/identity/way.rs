@@ -6,10 +6,16 @@ use std::{
     time::Duration,
 };
 
-use tokio::{task::spawn_blocking, time::sleep};
+use tokio::{
+    task::spawn_blocking,
+    time::{Instant, sleep},
+};
 
 use super::kubeconfig::{Kubeconfig, YamlReader};
-use crate::config::{Config, IdentityMode, kubelet_kubeconfigs};
+use crate::{
+    config::{Config, IdentityMode, kubelet_kubeconfigs},
+    runtime::pace,
+};
 
 /// Its name in the identity's folder.
 pub const KUBECONFIG: &str = "kubeconfig";
@@ -70,8 +76,11 @@ impl Way {
 
     /// Returns once another kubeconfig than `current` is the one to go by: root has left one meanwhile, most likely.
     pub async fn other_than(&self, current: &Path) {
+        if matches!(self, Self::Configured(_)) {
+            return std::future::pending().await;
+        }
         loop {
-            sleep(LOOK_AGAIN_EVERY).await;
+            pace::sleep_until(pace::next(Instant::now(), LOOK_AGAIN_EVERY)).await;
             if self.look().await.is_some_and(|path| path != current) {
                 return;
             }
@@ -115,6 +124,14 @@ mod tests {
         let mut none = config(root.path());
         none.identity.mode = IdentityMode::None;
         assert_eq!(Way::of(&none), Way::Standalone);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_configured_stays() {
+        let way = Way::Configured("/k".into());
+        assert_eq!(way.found().await, Path::new("/k"));
+        let another = tokio::time::timeout(LOOK_AGAIN_EVERY * 3, way.other_than(Path::new("/k"))).await;
+        assert!(another.is_err());
     }
 
     #[tokio::test(start_paused = true)]

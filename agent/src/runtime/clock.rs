@@ -6,6 +6,8 @@ use nix::time::{ClockId, clock_gettime};
 use nodewell_ledger::Now;
 use nodewell_model::BootId;
 
+use super::pace;
+
 /// This moment, by both clocks that the ledger goes by.
 #[must_use]
 pub fn now() -> Now {
@@ -61,6 +63,15 @@ impl Clock {
     #[must_use]
     pub fn boottime(&self) -> Duration {
         self.simulated.map_or_else(boottime, |(start, _)| start.elapsed())
+    }
+
+    /// Sleeps for `pause`, or until the next moment of what is done every `longest` ([`pace::next`]).
+    pub async fn sleep(&self, pause: Duration, longest: Duration) {
+        if self.simulated.is_some() {
+            return tokio::time::sleep(pause.min(longest)).await;
+        }
+        let now = tokio::time::Instant::now();
+        pace::sleep_until(pace::next(now, longest).min(now + pause.min(longest))).await;
     }
 
     /// The wall clock.

@@ -20,6 +20,10 @@ pub(super) use identity::Identity;
 pub(super) use nodewell_checks::cgroup::CgroupOwner;
 use process::{ProcessReading, Stat};
 
+/// From here on the kernel shows a process's cgroup without its lock of all cgroups, which a node that starts and ends many
+/// pods can hold for long (`proc_cgroup_show` in kernel/cgroup/cgroup.c).
+const WITHOUT_LOCK: (u32, u32) = (6, 8);
+
 /// The host as peers are seen from it.
 #[derive(Debug)]
 pub(super) struct Host {
@@ -28,6 +32,8 @@ pub(super) struct Host {
     /// Why no peer's cgroup can be determined here, if so.
     blind: Option<&'static str>,
     help: Help,
+    /// Whether a look into procfs waits for nothing.
+    shows_at_once: bool,
 }
 
 impl Host {
@@ -42,8 +48,16 @@ impl Host {
             None
         };
         let home = Home::of(own.as_deref().unwrap_or_default());
-        Self { proc_root: proc_root.to_owned(), home, blind, help }
+        let release = nix::sys::utsname::uname().ok().and_then(|kernel| version(kernel.release().to_str()?));
+        let shows_at_once = release.is_some_and(|release| release >= WITHOUT_LOCK);
+        Self { proc_root: proc_root.to_owned(), home, blind, help, shows_at_once }
     }
+}
+
+/// `6.18.44-amd64`, `6.8-rc1`: the first two numbers.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|character: char| !character.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 /// The process that connected.
@@ -84,10 +98,10 @@ impl Peer {
         self.credentials.pid.map_or(0, std::num::NonZeroU32::get)
     }
 
-    /// Looks up the identity on a thread of its own: below Linux 6.7 procfs waits for the kernel's cgroup lock, which a
-    /// node that starts and ends many pods can hold for long.
+    /// Looks up the identity; where procfs may wait for a lock of the kernel's, on a thread of its own. To start one costs
+    /// several times as much as the look.
     pub(super) async fn look(self: Arc<Self>) {
-        if self.identity.get().is_none() {
+        if self.identity.get().is_none() && !self.host.shows_at_once {
             // If that thread could not be had, the first question looks.
             let _ = tokio::task::spawn_blocking(move || _ = self.identity()).await;
         }

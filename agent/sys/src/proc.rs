@@ -17,6 +17,8 @@ use std::{
 
 /// More than the kernel writes of a task: its groups, 65,536 at most, take most of it.
 const LIMIT_BYTES: u64 = 1 << 20;
+/// Most of these files are shorter, and read at once.
+const USUAL_BYTES: usize = 2048;
 
 /// The content of a file of a task; `None` where the task is gone.
 ///
@@ -33,6 +35,7 @@ pub fn content(path: &Path) -> io::Result<Option<Vec<u8>>> {
 /// As those of [`content`].
 pub fn content_into(path: &Path, bytes: &mut Vec<u8>) -> io::Result<bool> {
     bytes.clear();
+    bytes.reserve(USUAL_BYTES);
     match File::open(path).and_then(|file| file.take(LIMIT_BYTES).read_to_end(bytes)) {
         Ok(length) if length as u64 == LIMIT_BYTES => Err(io::ErrorKind::FileTooLarge.into()),
         Ok(_) => Ok(true),

@@ -41,6 +41,10 @@ impl Reader for ClockReader {
         Ok(vec![CLOCK.to_owned()])
     }
 
+    fn is_list_fixed(&self) -> bool {
+        true
+    }
+
     fn read(&mut self, device: &str) -> Result<RawReading, ReadError> {
         if device != CLOCK {
             return Err(ReadError::Gone { what: device.to_owned() });

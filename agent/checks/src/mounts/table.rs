@@ -18,6 +18,8 @@ use nodewell_sys::proc::{Mount, mountinfo};
 
 /// Ten thousand mounts are a tenth of it.
 const LIMIT_BYTES: u64 = 16 << 20;
+/// The kernel fills no more than a page for one read (`seq_read_iter` in fs/seq_file.c).
+const USUAL_BYTES: usize = 4096;
 
 /// `/proc/self/mountinfo`, kept open.
 #[derive(Debug)]
@@ -68,7 +70,7 @@ impl Open {
         // Opened again: a change while it is read is one that `is_current` sees.
         let mut file = File::open(path)?;
         let is_procfs = fstatfs(&file).is_ok_and(|found| found.filesystem_type() == PROC_SUPER_MAGIC);
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(USUAL_BYTES);
         file.rewind()?;
         (&file).take(LIMIT_BYTES).read_to_end(&mut bytes)?;
         Ok(Self { file, is_procfs, mounts: mountinfo::parse(&bytes) })

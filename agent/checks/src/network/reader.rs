@@ -2,8 +2,9 @@
 //! and asks the resolver.
 
 use std::{
-    collections::BTreeSet,
-    io,
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    os::unix::fs::DirEntryExt,
     path::{Path, PathBuf},
 };
 
@@ -29,6 +30,9 @@ pub struct NetworkReader {
     proc: PathBuf,
     interfaces: PathBuf,
     resolver: Resolver,
+    /// What is no card, bond or tunnel, with the inode of its entry, which no other gets: a pod's end of a link stays one,
+    /// and a node has hundreds.
+    plain: BTreeMap<String, u64>,
 }
 
 impl NetworkReader {
@@ -36,7 +40,7 @@ impl NetworkReader {
     pub fn new(roots: Roots, settings: &NetworkSettings) -> Self {
         let interfaces = roots.sys.join("class/net");
         let resolver = Resolver::new(roots.proc.clone(), settings);
-        Self { proc: roots.proc, interfaces, resolver }
+        Self { proc: roots.proc, interfaces, resolver, plain: BTreeMap::new() }
     }
 
     #[cfg(test)]
@@ -45,39 +49,48 @@ impl NetworkReader {
         self
     }
 
-    fn links(&self) -> Result<LinksReading, ReadError> {
+    fn links(&mut self) -> Result<LinksReading, ReadError> {
         let tables = routes::read(&self.proc)?;
-        let mut reading = LinksReading::default();
-        for name in self.names()? {
-            let link = Link::new(&self.interfaces, &name);
-            let is_bond = link.is_bond()?;
-            if is_bond {
-                reading.bonds.insert(name.clone(), link.bond()?);
-            }
-            if let Some(tunnel) = link.tunnel() {
-                reading.tunnels.insert(name.clone(), tunnel);
-            }
-            if is_bond || link.is_card()? {
-                let interface = link.interface(&tables)?;
-                reading.interfaces.insert(name, interface);
+        let mut reading = LinksReading { routes: tables.defaults.clone(), ..LinksReading::default() };
+        let known = std::mem::take(&mut self.plain);
+        for (name, inode) in self.names()? {
+            if known.get(&name) == Some(&inode) || read_link(&self.interfaces, &name, &tables, &mut reading)? {
+                self.plain.insert(name, inode);
             }
         }
-        reading.routes = tables.defaults;
         Ok(reading)
     }
 
     /// An interface that is not listed is gone, and what was wrong with it is over: a list with an error is none.
-    fn names(&self) -> Result<Vec<String>, ReadError> {
+    fn names(&self) -> Result<Vec<(String, u64)>, ReadError> {
         let failed = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => gone(&self.interfaces),
             _ => attribute::read_error(&self.interfaces, &error),
         };
         let entries = self.interfaces.read_dir().and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(failed)?;
-        let mut names: Vec<_> = entries.into_iter().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        let named = entries.into_iter().filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.ino())));
         // Beside links there is this file.
-        names.retain(|name| name != "bonding_masters");
-        Ok(names)
+        Ok(named.filter(|(name, _)| name != "bonding_masters").collect())
     }
+}
+
+/// Adds what is to be known of a link; returns whether that is nothing, and stays so.
+fn read_link(class: &Path, name: &str, tables: &Tables, reading: &mut LinksReading) -> Result<bool, ReadError> {
+    let link = Link::new(class, name);
+    let (is_bond, uevent) = (link.is_bond()?, link.text("uevent"));
+    let is_tunnel = uevent.lines().any(|line| line == "DEVTYPE=vxlan");
+    if is_bond {
+        reading.bonds.insert(name.to_owned(), link.bond()?);
+    }
+    if let Some(tunnel) = is_tunnel.then(|| link.tunnel()).flatten() {
+        reading.tunnels.insert(name.to_owned(), tunnel);
+    }
+    let is_card = is_bond || link.is_card()?;
+    if is_card {
+        reading.interfaces.insert(name.to_owned(), link.interface(tables)?);
+    }
+    // Of what shows nothing of itself it is not known what it is.
+    Ok(!is_card && !is_tunnel && !uevent.is_empty())
 }
 
 impl Reader for NetworkReader {
@@ -87,6 +100,11 @@ impl Reader for NetworkReader {
         }
         let names = self.resolver.has_names().then(|| DNS.to_owned());
         Ok(std::iter::once(LINKS.to_owned()).chain(names).collect())
+    }
+
+    /// The settings decide whether there are names; links come and go within one reading.
+    fn is_list_fixed(&self) -> bool {
+        true
     }
 
     fn read(&mut self, device: &str) -> Result<RawReading, ReadError> {
@@ -152,7 +170,7 @@ impl<'a> Link<'a> {
     /// A link of hypervisors is as fast as its host at the moment; that of a bond is the sum of what is up. Reading it takes
     /// the lock of all of the kernel's network settings.
     fn megabits(&self) -> Option<u32> {
-        let bus = self.home.join("device/subsystem").canonicalize().ok();
+        let bus = fs::read_link(self.home.join("device/subsystem")).ok();
         let bus = bus.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
         if matches!(bus, Some("virtio" | "vmbus" | "xen")) {
             return None;
@@ -208,9 +226,6 @@ impl<'a> Link<'a> {
 
     /// A VXLAN device that was made upon a link reports it (Linux 5.5).
     fn tunnel(&self) -> Option<TunnelReading> {
-        if !self.text("uevent").lines().any(|line| line == "DEVTYPE=vxlan") {
-            return None;
-        }
         let lowers = neighbours(&self.home, "lower_");
         let [lower] = &lowers[..] else { return None };
         let lower_mtu = attribute::number(&self.class.join(lower).join("mtu"))?;

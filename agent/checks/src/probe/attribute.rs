@@ -10,6 +10,8 @@ use crate::probe::ReadError;
 
 /// `/proc/cpuinfo` of 512 CPUs is below 1 MiB; a file that is larger than this is none of ours.
 const LIMIT_BYTES: u64 = 8 << 20;
+/// What sysfs shows in one file at most; most of them are read at once.
+const USUAL_BYTES: usize = 4096;
 
 /// The text of the file, its last line break cut off; `None` if it is not there, or its device is not any more.
 pub fn text(path: &Path) -> Result<Option<String>, ReadError> {
@@ -80,7 +82,7 @@ fn trimmed(bytes: &[u8]) -> String {
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(USUAL_BYTES);
     File::open(path)?.take(LIMIT_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

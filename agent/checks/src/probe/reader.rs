@@ -12,6 +12,11 @@ pub trait Reader {
     /// address, a DIMM's label.
     fn list(&mut self) -> Result<Vec<String>, ReadError>;
 
+    /// Whether the list, once there is one, stays the same for as long as this process lives: it is not asked again.
+    fn is_list_fixed(&self) -> bool {
+        false
+    }
+
     /// One device's reading, of the check's own type. A part that is not supported is left out of the reading; an
     /// error is for a device that cannot be read at all.
     fn read(&mut self, device: &str) -> Result<RawReading, ReadError>;

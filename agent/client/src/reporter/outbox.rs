@@ -62,6 +62,8 @@ pub(super) struct Outbox {
     whole: bool,
     instance: Option<String>,
     answered_at: Option<Instant>,
+    /// The owner wants a sign of life now.
+    beats_now: bool,
     retry_at: Option<Instant>,
     pauses: Backoff,
     phase: Phase,
@@ -103,6 +105,7 @@ impl Outbox {
             full: Full::Now,
             instance: None,
             answered_at: None,
+            beats_now: false,
             retry_at: None,
             pauses: PAUSES,
             phase: Phase::Reporting,
@@ -110,28 +113,33 @@ impl Outbox {
         }
     }
 
-    pub(super) fn set_all(&mut self, key: SubjectKey, conditions: Vec<Condition>, now: Instant) {
-        if self.states.set(key, conditions) {
-            self.waiting_since.get_or_insert(now);
-        }
+    /// Returns, as those below do, whether there is something to send.
+    pub(super) fn set_all(&mut self, key: SubjectKey, conditions: Vec<Condition>, now: Instant) -> bool {
+        self.states.set(key, conditions) && self.waits(now)
     }
 
-    pub(super) fn forget(&mut self, key: &SubjectKey, wall: Timestamp, now: Instant) {
+    pub(super) fn forget(&mut self, key: &SubjectKey, wall: Timestamp, now: Instant) -> bool {
         match self.states.forget(key, wall) {
-            Forgotten::Nothing => return,
+            Forgotten::Nothing => return false,
             Forgotten::Subject => {}
             // Only a full report shows that the daemon does not look after a type any more.
             Forgotten::Type => self.full = Full::Now,
         }
-        self.waiting_since.get_or_insert(now);
+        self.waits(now)
     }
 
-    pub(super) fn hardware(&mut self, hardware: Vec<Hardware>, now: Instant) {
-        if self.hardware.as_ref() != Some(&hardware) {
-            self.hardware = Some(hardware);
-            self.hardware_changed = true;
-            self.waiting_since.get_or_insert(now);
+    pub(super) fn hardware(&mut self, hardware: Vec<Hardware>, now: Instant) -> bool {
+        if self.hardware.as_ref() == Some(&hardware) {
+            return false;
         }
+        self.hardware = Some(hardware);
+        self.hardware_changed = true;
+        self.waits(now)
+    }
+
+    fn waits(&mut self, now: Instant) -> bool {
+        self.waiting_since.get_or_insert(now);
+        true
     }
 
     pub(super) fn event(&mut self, event: Event, now: Instant) {
@@ -145,15 +153,21 @@ impl Outbox {
         self.waiting_since.get_or_insert(now);
     }
 
-    pub(super) fn all_reported(&mut self, now: Instant) {
-        if !std::mem::replace(&mut self.whole, true) && self.full == Full::Now {
-            self.waiting_since.get_or_insert(now);
-        }
+    pub(super) fn all_reported(&mut self, now: Instant) -> bool {
+        !std::mem::replace(&mut self.whole, true) && self.full == Full::Now && self.waits(now)
     }
 
     /// Something is due now, whatever was planned.
     pub(super) fn send_heartbeat_now(&mut self) {
         (self.answered_at, self.retry_at) = (None, None);
+    }
+
+    /// The owner's moment for a sign of life; returns whether one is due. Not where the agent has heard of us within half of
+    /// the time between two: what is between them is then at most half as much again.
+    pub(super) fn beat_now(&mut self, now: Instant) -> bool {
+        let is_fresh = |answered_at| now.saturating_duration_since(answered_at) < self.settings.ttl / 6;
+        self.beats_now = !self.answered_at.is_some_and(is_fresh);
+        self.beats_now
     }
 
     pub(super) fn finish(&mut self) {
@@ -191,6 +205,7 @@ impl Outbox {
     fn due(&self, now: Instant) -> Instant {
         match (self.waiting_since, self.answered_at) {
             (Some(since), _) => since + self.settings.batch_for,
+            (None, Some(_)) if self.beats_now => now,
             (None, Some(answered_at)) => answered_at + self.beat(),
             (None, None) => now,
         }
@@ -199,7 +214,7 @@ impl Outbox {
     /// Until the next sign of life. An agent that was restarted knows of no problem before it: while there is one, that
     /// must not take long. Nor may what it did not take.
     fn beat(&self) -> Duration {
-        let beat = self.settings.ttl / 3;
+        let beat = if self.settings.owner_beats { self.settings.ttl * 2 / 3 } else { self.settings.ttl / 3 };
         let is_known = self.settings.notices_restarts && self.full == Full::No;
         if self.states.is_worth_repeating() && !is_known { beat.min(BEAT_WITH_PROBLEM) } else { beat }
     }
@@ -295,7 +310,7 @@ impl Outbox {
     }
 
     fn acknowledged(&mut self, now: Instant) {
-        (self.answered_at, self.retry_at, self.pauses) = (Some(now), None, PAUSES);
+        (self.answered_at, self.beats_now, self.retry_at, self.pauses) = (Some(now), false, None, PAUSES);
     }
 
     /// Longer each time, and never the same for two daemons that lost the same agent.

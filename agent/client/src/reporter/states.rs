@@ -71,10 +71,12 @@ impl States {
     fn set_healthy(&mut self, key: SubjectKey, condition: Condition) -> bool {
         self.calm.insert(key.condition.clone(), Condition { subject: None, ..condition.clone() });
         let ended = self.end(&key, |key, _| Condition { subject: key.subject.clone(), ..condition.clone() });
+        let was_healthy = self.healthy.contains(&key);
         if key.is_whole() {
             self.healthy.retain(|other| other.condition != key.condition);
         }
-        if !self.healthy.insert(key.clone()) && !ended {
+        self.healthy.insert(key.clone());
+        if was_healthy && !ended {
             return false;
         }
         self.changed.insert(key, vec![condition]);

@@ -4,21 +4,26 @@
 use std::{cell::Cell, collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
-use nodewell_client::{Client, ClientError, Discarded, Lines, Reporter, ReporterSettings};
+use nodewell_client::{Client, ClientError, Discarded, Line, Lines, Reporter, ReporterSettings};
 use nodewell_model::{
     Condition, Event, Hardware, Name, SubjectKey,
     api::{ClearRequest, ClearedView, ConditionProblem},
 };
 use nodewell_time::Backoff;
 use serde::Deserialize;
-use tokio::{sync::Notify, time::timeout};
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout},
+};
 
-use crate::check_process::status_line::StatusLine;
+use crate::{check_process::status_line::StatusLine, runtime::pace};
 
 /// Between two tries to connect: an agent that was restarted is found within the longest.
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(250), Duration::from_secs(5));
-/// A report holds for this long without another one; the reporter sends a heartbeat every third of it.
+/// A report holds for this long without another one.
 const TTL: Duration = Duration::from_secs(90);
+/// Between two heartbeats; those of all check processes go together.
+const BEAT: Duration = Duration::from_secs(TTL.as_secs() / 3);
 /// So many different rejections are logged, each once.
 const REJECTIONS_LIMIT: usize = 16;
 /// A stop may be half of a restart, of the service or, together with the agent, of the machine: for so long after it
@@ -50,19 +55,20 @@ struct EventHeader {
 
 impl Link {
     /// Reports under the name `source`. Must be called within a runtime.
-    pub(in crate::check_process) fn new(client: Client, source: &str, status_line: StatusLine) -> Self {
-        Self::with(client, ReporterSettings::new(source), status_line)
+    pub(in crate::check_process) fn new(line: impl Into<Line>, source: &str, status_line: StatusLine) -> Self {
+        Self::with(line.into(), ReporterSettings::new(source), status_line)
     }
 
-    /// The same of one that is among the links of [`Link::follow`].
-    pub(in crate::check_process) fn followed(client: Client, source: &str, status_line: StatusLine) -> Self {
-        let settings = ReporterSettings { notices_restarts: true, ..ReporterSettings::new(source) };
-        Self::with(client, settings, status_line)
+    /// The same of one that is among the links of [`Link::follow`] and [`Link::beat`].
+    pub(in crate::check_process) fn followed(line: Line, source: &str, status_line: StatusLine) -> Self {
+        let settings = ReporterSettings { notices_restarts: true, owner_beats: true, ..ReporterSettings::new(source) };
+        Self::with(line, settings, status_line)
     }
 
-    fn with(client: Client, settings: ReporterSettings, status_line: StatusLine) -> Self {
+    fn with(line: Line, settings: ReporterSettings, status_line: StatusLine) -> Self {
         let settings = ReporterSettings { ttl: TTL, first_report_is_complete: false, linger: LINGER, ..settings };
-        let reporter = Reporter::start(client.clone(), settings, log_rejections());
+        let client = line.client().clone();
+        let reporter = Reporter::start(line, settings, log_rejections());
         let since = Cell::new(Timestamp::now());
         Self {
             client,
@@ -91,6 +97,14 @@ impl Link {
                 tracing::warn!(%error, "the agent is away; waiting for it");
             }
             tokio::time::sleep(pauses.pause()).await;
+        }
+    }
+
+    /// Sends heartbeats, also for `others` of this process; never returns.
+    pub(in crate::check_process) async fn beat(&self, others: &[&Self]) {
+        loop {
+            pace::sleep_until(pace::next(Instant::now(), BEAT)).await;
+            others.iter().chain([&self]).for_each(|link| link.reporter.beat());
         }
     }
 

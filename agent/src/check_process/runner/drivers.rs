@@ -40,6 +40,11 @@ impl Drivers {
         drivers
     }
 
+    /// Whether there is any whose change would matter.
+    pub(super) fn are_followed(&self) -> bool {
+        !self.folders.is_empty()
+    }
+
     pub(super) fn change(&mut self) -> Change {
         let now = self.look();
         let before = std::mem::replace(&mut self.loaded, now);
@@ -91,5 +96,6 @@ mod tests {
         let mut drivers = Drivers::new(Group::Disk, &Roots { sys: sys.path().to_owned(), ..Roots::default() });
         fs::remove_dir_all(sys.path().join("module/nvidia")).unwrap();
         assert_eq!(drivers.change(), Change::None);
+        assert!(!drivers.are_followed());
     }
 }

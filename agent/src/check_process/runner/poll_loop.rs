@@ -9,7 +9,6 @@ use nodewell_checks::{
     Check,
     probe::{Answer, Findings, Judge, Now, PollError, ReadError, Round},
 };
-use nodewell_client::random;
 use nodewell_model::inventory::{Acceptance, InventoryView};
 use nodewell_time::Backoff;
 use tokio::time::Instant;
@@ -23,7 +22,7 @@ use crate::{
             protocol::{Operation, ReplyBody},
         },
     },
-    runtime::clock,
+    runtime::{clock, pace},
 };
 
 /// More devices of one kind has no machine; the rest of such a list is not asked.
@@ -59,6 +58,8 @@ pub(super) struct PollLoop {
     took: BTreeMap<String, Duration>,
     /// Devices that do not know the command, each with the generation of the worker that found it.
     unsupported: BTreeMap<String, u64>,
+    /// The worker, by its generation, whose list stays as it is.
+    fixed_in: Option<u64>,
     has_events: bool,
     /// Until then there is no wait for events: the last one did not return.
     events_paused_until: Instant,
@@ -91,6 +92,7 @@ impl PollLoop {
             resting: BTreeMap::new(),
             took: BTreeMap::new(),
             unsupported: BTreeMap::new(),
+            fixed_in: None,
             has_events: false,
             events_paused_until: Instant::now(),
             is_absent: false,
@@ -129,9 +131,14 @@ impl PollLoop {
         self.judge.inventory_view()
     }
 
+    /// Whether it is the one of hardware over boots.
+    pub(super) fn has_inventory(&self) -> bool {
+        *self.check == nodewell_checks::inventory::CHECK
+    }
+
     /// Whether there is anything to show, as of the last look.
     pub(super) fn shows_inventory(&self) -> bool {
-        *self.check == nodewell_checks::inventory::CHECK && self.was_judged
+        self.has_inventory() && self.was_judged
     }
 
     /// Gives its judge what a person accepts; returns whether it could take that.
@@ -211,11 +218,15 @@ impl PollLoop {
     }
 
     async fn list(&mut self, worker_client: &mut WorkerClient) -> Result<Vec<String>, PollError> {
+        if worker_client.has_worker() && self.fixed_in == Some(worker_client.worker_generation()) {
+            return Ok(self.known.clone());
+        }
         let answer: Result<ReplyBody, PollError> =
             worker_client.request(self.check, Operation::List, self.timing.deadline).await.into();
-        self.has_events = false;
-        if let ReplyBody::Devices { names, has_events } = answer? {
+        (self.has_events, self.fixed_in) = (false, None);
+        if let ReplyBody::Devices { names, has_events, is_fixed } = answer? {
             self.has_events = has_events;
+            self.fixed_in = is_fixed.then(|| worker_client.worker_generation());
             self.known = distinct(names);
         }
         Ok(self.known.clone())
@@ -287,13 +298,10 @@ impl PollLoop {
         self.resting.insert(device.to_owned(), (Instant::now() + pauses.pause(), pauses));
     }
 
-    /// The next round, a little early by chance: nodes that started together shall not ask together. What a round did
-    /// not reach is asked at once, while the silent ones rest.
+    /// The next round, together with others. What a round did not reach is asked at once, while the silent ones rest.
     fn plan(&mut self, began: Instant) {
         let interval = if self.is_absent { self.timing.interval * ABSENT_FACTOR } else { self.timing.interval };
-        let tenth = u64::try_from(interval.as_millis() / 10).unwrap_or_default();
-        let early = Duration::from_millis(random() % (tenth + 1));
-        let next = if self.unreached == Unreached::Rest { began } else { began + interval - early };
+        let next = if self.unreached == Unreached::Rest { began } else { pace::due(began, interval) };
         self.due = next.max(Instant::now());
     }
 

@@ -1,10 +1,11 @@
-//! Which service is looked at next, and when: each a little early by chance, so that nodes that started together do not
-//! ask together.
+//! Which service is looked at next, and when: at the moments of all that is looked at as often ([`pace`]).
 
 use std::{future, time::Duration};
 
 use nodewell_client::random;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
+
+use crate::runtime::pace;
 
 /// The first looks come within this, not all at once.
 const FIRST_WITHIN: Duration = Duration::from_secs(1);
@@ -29,13 +30,13 @@ impl Schedule {
 
     /// The look at the `n`th has ended.
     pub(super) fn plan(&mut self, n: usize, pause: Duration) {
-        self.due[n] = Some(Instant::now() + pause - part_of(pause / 10));
+        self.due[n] = Some(pace::due(Instant::now(), pause));
     }
 
     /// Until one is due.
     pub(super) async fn wait(&self) {
         match self.due.iter().flatten().min() {
-            Some(at) => sleep_until(*at).await,
+            Some(at) => pace::sleep_until(*at).await,
             None => future::pending().await,
         }
     }
@@ -60,7 +61,7 @@ mod tests {
         let began = Instant::now();
         schedule.wait().await;
         let waited = began.elapsed();
-        assert!((18..=20).contains(&waited.as_secs()), "{waited:?}");
+        assert!((10..=20).contains(&waited.as_secs()), "{waited:?}");
         assert_eq!(schedule.due(Instant::now()), [1]);
     }
 }

@@ -1,7 +1,11 @@
 //! The one worker of a worker group, seen from the check process. The client sends one request at a time, each with a
 //! deadline. It makes sure that a worker which does not answer is gone, or that its device is not asked again.
 
-use std::{io, os::unix::net::UnixStream as StdStream, time::Duration};
+use std::{
+    io::{self, ErrorKind, Read, Write},
+    os::unix::net::UnixStream,
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use nodewell_checks::{
@@ -9,11 +13,7 @@ use nodewell_checks::{
     probe::{NoAnswer, ReadError},
 };
 use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
-    net::{
-        UnixStream,
-        unix::{OwnedReadHalf, OwnedWriteHalf},
-    },
+    io::{Interest, unix::AsyncFd},
     time::{sleep, timeout},
 };
 
@@ -27,6 +27,10 @@ use super::{
 /// After SIGKILL, for the worker to be gone: milliseconds, unless it hangs in the kernel.
 pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 const DEATH_LOOKS_APART: Duration = Duration::from_millis(10);
+/// A reply has some hundred bytes, most of them.
+const CHUNK_BYTES: usize = 4096;
+/// The kernel takes some hundred kilobytes that a worker has not read: a request is a hundredth of that.
+const FULL_SOCKET_PAUSE: Duration = Duration::from_millis(5);
 /// Late replies to earlier requests; a worker that sends more of them is none of ours.
 const LATE_REPLIES_LIMIT: usize = 16;
 
@@ -61,8 +65,12 @@ pub(in crate::check_process) struct WorkerClient {
 
 struct Worker {
     process: Box<dyn WorkerProcess>,
-    lines: BufReader<OwnedReadHalf>,
-    requests: OwnedWriteHalf,
+    /// It wakes us when there is something to read, and not when the worker has read what we wrote: that would be one more
+    /// wake for each request.
+    socket: AsyncFd<UnixStream>,
+    /// The beginning of the next line, and how much of it has been searched for the end.
+    received: Vec<u8>,
+    searched: usize,
 }
 
 /// Why there is no reply that could be used.
@@ -200,35 +208,82 @@ impl Worker {
     fn spawn(spawn_worker: &dyn SpawnWorker) -> Result<Self, RequestError> {
         let failed = |error: io::Error| RequestError::Broken(format!("no worker can be started: {error}"));
         let (mut process, stream) = spawn_worker.spawn().map_err(failed)?;
-        let (lines, requests) = connected(stream).inspect_err(|_| process.kill()).map_err(failed)?;
-        Ok(Self { process, lines, requests })
+        let socket = connected(stream).inspect_err(|_| process.kill()).map_err(failed)?;
+        Ok(Self { process, socket, received: Vec::new(), searched: 0 })
     }
 
     async fn send(&mut self, what: &impl serde::Serialize) -> Result<(), RequestError> {
         // Our types have string keys and finite numbers only: they always serialise.
         let mut line = serde_json::to_vec(what).unwrap_or_default();
         line.push(b'\n');
-        self.requests.write_all(&line).await.map_err(|_| RequestError::WorkerGone)
+        let mut rest = line.as_slice();
+        while !rest.is_empty() {
+            let mut socket: &UnixStream = self.socket.get_ref();
+            match socket.write(rest) {
+                Ok(count @ 1..) => rest = &rest[count..],
+                Err(error) if error.kind() == ErrorKind::WouldBlock => sleep(FULL_SOCKET_PAUSE).await,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Ok(_) | Err(_) => return Err(RequestError::WorkerGone),
+            }
+        }
+        Ok(())
     }
 
     async fn receive(&mut self) -> Result<Reply, RequestError> {
-        let mut line = Vec::new();
-        let limit = LINE_LIMIT_BYTES as u64;
-        (&mut self.lines).take(limit).read_until(b'\n', &mut line).await.map_err(|_| RequestError::WorkerGone)?;
-        match line.pop() {
-            None => Err(RequestError::WorkerGone),
-            Some(b'\n') => serde_json::from_slice(&line)
-                .map_err(|error| RequestError::Broken(format!("its worker sends what is no reply: {error}"))),
-            Some(_) if line.len() + 1 < LINE_LIMIT_BYTES => Err(RequestError::WorkerGone),
-            Some(_) => Err(RequestError::Broken(format!("its worker sends more than {LINE_LIMIT_BYTES} bytes"))),
+        loop {
+            if let Some(line) = self.take_line() {
+                return serde_json::from_slice(&line)
+                    .map_err(|error| RequestError::Broken(format!("its worker sends what is no reply: {error}")));
+            }
+            if self.received.len() >= LINE_LIMIT_BYTES {
+                return Err(RequestError::Broken(format!("its worker sends more than {LINE_LIMIT_BYTES} bytes")));
+            }
+            self.read().await?;
+        }
+    }
+
+    /// The next line with its end, if all of it is here.
+    fn take_line(&mut self) -> Option<Vec<u8>> {
+        let found = self.received[self.searched..].iter().position(|byte| *byte == b'\n');
+        let Some(end) = found.map(|found| self.searched + found + 1) else {
+            self.searched = self.received.len();
+            return None;
+        };
+        // The room of a long line goes with it.
+        let rest = self.received.split_off(end);
+        self.searched = 0;
+        Some(std::mem::replace(&mut self.received, rest))
+    }
+
+    async fn read(&mut self) -> Result<(), RequestError> {
+        loop {
+            let mut ready = self.socket.readable().await.map_err(|_| RequestError::WorkerGone)?;
+            let mut chunk = [0; CHUNK_BYTES];
+            let read = ready.try_io(|socket| {
+                let mut socket: &UnixStream = socket.get_ref();
+                socket.read(&mut chunk)
+            });
+            match read {
+                Ok(Ok(count @ 1..)) => {
+                    // Less than there was room for is all that there was.
+                    if count < CHUNK_BYTES {
+                        ready.clear_ready();
+                    }
+                    self.received.extend_from_slice(&chunk[..count]);
+                    return Ok(());
+                }
+                Ok(Err(error)) if error.kind() == ErrorKind::Interrupted => {}
+                Ok(_) => return Err(RequestError::WorkerGone),
+                // It was read before.
+                Err(_) => {}
+            }
         }
     }
 }
 
-fn connected(stream: StdStream) -> io::Result<(BufReader<OwnedReadHalf>, OwnedWriteHalf)> {
+fn connected(stream: UnixStream) -> io::Result<AsyncFd<UnixStream>> {
     stream.set_nonblocking(true)?;
-    let (read, write) = UnixStream::from_std(stream)?.into_split();
-    Ok((BufReader::new(read), write))
+    AsyncFd::with_interest(stream, Interest::READABLE)
 }
 
 /// A reply of the kind that was asked for.

@@ -58,6 +58,9 @@ pub(crate) enum ReplyBody {
         names: Vec<String>,
         /// Whether waiting is worth while.
         has_events: bool,
+        /// Whether this worker would list the same as long as it lives.
+        #[serde(default)]
+        is_fixed: bool,
     },
     Reading(RawReading),
     Events(Vec<RawReading>),

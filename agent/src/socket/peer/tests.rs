@@ -6,6 +6,22 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
 
+#[test]
+fn a_kernels_version_is_read_whatever_follows_it() {
+    for (release, expected) in [
+        ("6.18.44-cloud-amd64", Some((6, 18))),
+        ("6.8-rc1", Some((6, 8))),
+        ("5.14.0-503.el9_5.x86_64", Some((5, 14))),
+        ("6.7.12+bpo-amd64", Some((6, 7))),
+        ("6", None),
+        ("linux", None),
+        ("", None),
+    ] {
+        assert_eq!(version(release), expected, "{release:?}");
+    }
+    assert!(version("5.14.0") < Some(WITHOUT_LOCK) && version("10.0") > Some(WITHOUT_LOCK));
+}
+
 impl Peer {
     /// One that lives on the host, in no unit.
     pub(in crate::socket) fn user(uid: u32) -> Arc<Self> {
@@ -24,8 +40,13 @@ impl Peer {
         static PIDS: AtomicU32 = AtomicU32::new(1);
         let pid = std::num::NonZeroU32::new(PIDS.fetch_add(1, Ordering::Relaxed));
         let credentials = Credentials { pid, uid, gid: uid };
-        let host =
-            Arc::new(Host { proc_root: "/nonexistent".into(), home: Home::of(""), blind: None, help: Help::Nothing });
+        let host = Arc::new(Host {
+            proc_root: "/nonexistent".into(),
+            home: Home::of(""),
+            blind: None,
+            help: Help::Nothing,
+            shows_at_once: true,
+        });
         let identity = OnceLock::from(Identity::new(owner, uid, vec![uid]));
         Arc::new(Self { host, credentials, groups: Vec::new(), hold: Hold::None, start_ticks: None, identity })
     }

@@ -106,6 +106,31 @@ fn a_tunnel_that_names_two_links_or_none_is_not_known() {
     assert!(links(root.path()).tunnels.is_empty());
 }
 
+/// A node has hundreds of such interfaces, and what each is is read once.
+#[test]
+fn what_is_of_no_interest_is_looked_at_once_and_another_of_its_name_is_looked_at() {
+    let root = tempfile::tempdir().unwrap();
+    let card = |name: &str| fs::create_dir_all(root.path().join("sys/class/net").join(name).join("device")).unwrap();
+    file(root.path(), "sys/class/net/veth1/uevent", "INTERFACE=veth1\n");
+    file(root.path(), "sys/class/net/new/uevent", "INTERFACE=veth1\n");
+    fs::create_dir_all(root.path().join("sys/class/net/silent")).unwrap();
+    let mut reader = reader(root.path());
+    let mut names = move || -> Vec<String> {
+        let reading: LinksReading = reader.read(LINKS).unwrap().parse().unwrap();
+        reading.interfaces.into_keys().collect()
+    };
+    assert_eq!(names(), [""; 0]);
+    // Nothing of this kind happens to an interface; it shows that the first is not read again.
+    card("veth1");
+    card("silent");
+    card("new");
+    assert_eq!(names(), ["silent"], "one that shows nothing may be anything");
+    let class = root.path().join("sys/class/net");
+    fs::rename(class.join("veth1"), root.path().join("gone")).unwrap();
+    fs::rename(class.join("new"), class.join("veth1")).unwrap();
+    assert_eq!(names(), ["silent", "veth1"], "another one");
+}
+
 /// An interface that is not listed, or looks switched off, is missed by no check: its problem would be over.
 #[test]
 fn what_cannot_be_read_of_an_interface_is_no_sign_that_it_is_gone_or_off() {

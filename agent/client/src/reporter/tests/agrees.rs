@@ -125,8 +125,8 @@ fn report_step(outbox: &mut Outbox, step: &Step, now: Instant) {
             let status = if *unknown { ConditionStatus::Unknown } else { ConditionStatus::False };
             outbox.set_all(key.clone(), vec![entry(&key, status, "RaidSeen")], now);
         }
-        Step::Forget(condition, subject) => outbox.forget(&key(*condition, *subject), wall(), now),
-        Step::Count(total) => outbox.hardware(disks(*total), now),
+        Step::Forget(condition, subject) => _ = outbox.forget(&key(*condition, *subject), wall(), now),
+        Step::Count(total) => _ = outbox.hardware(disks(*total), now),
         Step::Send(_) => {}
     }
 }

@@ -69,9 +69,10 @@ async fn news_go_alone_and_the_same_again_is_no_news() {
     let report = sent(&mut outbox).await;
     assert_eq!((report.full, report.conditions), (false, vec![broken("md0")]));
     taken(&mut outbox, "a");
-    set(&mut outbox, broken("md0"));
+    assert!(!outbox.set_all(broken("md0").subject_key(), vec![broken("md0")], Instant::now()));
     let beat = Duration::from_secs(5);
     assert_eq!(outbox.next(Instant::now()), Next::Wait(Instant::now() + beat), "a new agent has to hear of it soon");
+    assert!(outbox.set_all(broken("md1").subject_key(), vec![broken("md1")], Instant::now()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -81,6 +82,45 @@ async fn a_heartbeat_goes_every_third_of_the_ttl() {
     let heartbeat = sent(&mut outbox).await;
     assert_eq!(Instant::now() - before, TTL / 3);
     assert!(!heartbeat.full && heartbeat.conditions.is_empty() && heartbeat.events.is_empty());
+}
+
+/// One that the agent answers a while after the owner's moment is followed by the next moment all the same.
+#[tokio::test(start_paused = true)]
+async fn heartbeats_go_when_their_owner_says_so_and_late_without_it() {
+    let settings = ReporterSettings { ttl: TTL, owner_beats: true, ..ReporterSettings::new("raid") };
+    let mut outbox = Outbox::new(settings, Instant::now());
+    sent(&mut outbox).await;
+    taken(&mut outbox, "a");
+    assert_eq!(outbox.next(Instant::now()), Next::Wait(Instant::now() + TTL * 2 / 3), "without its owner");
+    advance(TTL / 3).await;
+    let before = Instant::now();
+    assert!(outbox.beat_now(before));
+    let heartbeat = sent(&mut outbox).await;
+    assert!(Instant::now() == before && !heartbeat.full && heartbeat.conditions.is_empty());
+    advance(TTL / 10).await;
+    taken(&mut outbox, "a");
+    assert_eq!(outbox.next(Instant::now()), Next::Wait(Instant::now() + TTL * 2 / 3), "one is enough");
+    assert!(!outbox.beat_now(Instant::now()), "the agent has just heard of it");
+    advance(TTL / 3).await;
+    assert!(outbox.beat_now(Instant::now()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owners_heartbeat_that_is_lost_comes_again_and_a_long_silence_stays_one() {
+    let settings = ReporterSettings { ttl: TTL, owner_beats: true, ..ReporterSettings::new("raid") };
+    let mut outbox = Outbox::new(settings, Instant::now());
+    sent(&mut outbox).await;
+    taken(&mut outbox, "a");
+    advance(TTL / 3).await;
+    outbox.beat_now(Instant::now());
+    let heartbeat = sent(&mut outbox).await;
+    outbox.answered(Err(ClientError::Broken { message: "gone".to_owned() }), Instant::now());
+    outbox.beat_now(Instant::now());
+    assert!(matches!(outbox.next(Instant::now()), Next::Wait(_)), "a pause is a pause");
+    assert_eq!(sent(&mut outbox).await, heartbeat);
+    advance(TTL).await;
+    taken(&mut outbox, "a");
+    assert!(sent(&mut outbox).await.full, "the agent may have given it up");
 }
 
 #[tokio::test(start_paused = true)]

@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use super::*;
-use crate::{Client, Discarded, Reporter, ReporterSettings};
+use crate::{Client, Discarded, Line, Reporter, ReporterSettings};
 
 const DEADLINE: Duration = Duration::from_secs(10);
 
@@ -33,6 +33,15 @@ enum Act {
 struct Received {
     reports: Vec<Status>,
     connections: usize,
+    /// Reports after which the connection was to end.
+    last_ones: usize,
+}
+
+impl Received {
+    fn note(&mut self, report: Status, is_last: bool) {
+        self.reports.push(report);
+        self.last_ones += usize::from(is_last);
+    }
 }
 
 struct Agent {
@@ -52,8 +61,8 @@ fn agent(script: &'static [Act]) -> Agent {
         let mut script = script.iter();
         while let Ok((mut stream, _)) = listener.accept().await {
             notes.lock().unwrap().connections += 1;
-            while let Some(report) = read_report(&mut stream).await {
-                notes.lock().unwrap().reports.push(report);
+            while let Some((report, is_last)) = read_report(&mut stream).await {
+                notes.lock().unwrap().note(report, is_last);
                 if !answer(&mut stream, *script.next().unwrap_or(&Act::Take)).await {
                     break;
                 }
@@ -63,7 +72,8 @@ fn agent(script: &'static [Act]) -> Agent {
     Agent { _folder: folder, path, received }
 }
 
-async fn read_report(stream: &mut UnixStream) -> Option<Status> {
+/// The report, and whether the connection is to end with its answer.
+async fn read_report(stream: &mut UnixStream) -> Option<(Status, bool)> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await.ok()?);
@@ -72,7 +82,7 @@ async fn read_report(stream: &mut UnixStream) -> Option<Status> {
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
     let mut body = vec![0; length.parse().unwrap()];
     stream.read_exact(&mut body).await.ok()?;
-    Some(serde_json::from_slice(&body).unwrap())
+    Some((serde_json::from_slice(&body).unwrap(), head.contains("connection: close")))
 }
 
 /// Returns whether the connection goes on.
@@ -103,7 +113,7 @@ async fn flushed(reporter: &Reporter) {
 }
 
 #[tokio::test]
-async fn one_connection_carries_everything() {
+async fn one_that_has_much_to_report_keeps_its_connection() {
     let agent = agent(&[]);
     let (reporter, _) = start(&agent);
     for n in 0..20 {
@@ -112,9 +122,25 @@ async fn one_connection_carries_everything() {
     }
     assert!(reporter.finish(DEADLINE).await);
     let received = agent.received.lock().unwrap();
-    assert_eq!(received.connections, 1);
+    assert_eq!(received.connections, 2, "after the first report there was no more to come, as far as it knew");
     assert_eq!(received.reports.iter().map(|report| report.events.len()).sum::<usize>(), 20);
     assert!(received.reports.last().unwrap().last);
+}
+
+#[tokio::test]
+async fn reporters_of_one_process_send_in_turn_and_the_last_ends_the_connection() {
+    let agent = agent(&[]);
+    let line = Line::from(Client::new(&agent.path));
+    let start = |source: &str| {
+        let settings = ReporterSettings { batch_for: Duration::ZERO, ..ReporterSettings::new(source) };
+        Reporter::start(line.clone(), settings, |_| panic!("nothing is lost"))
+    };
+    let reporters = ["disk", "gpu", "raid"].map(start);
+    for reporter in &reporters {
+        flushed(reporter).await;
+    }
+    let received = agent.received.lock().unwrap();
+    assert_eq!((received.connections, received.reports.len(), received.last_ones), (1, 3, 1));
 }
 
 #[tokio::test]
@@ -168,6 +194,6 @@ async fn an_agent_that_comes_later_is_found() {
     tokio::time::sleep(Duration::from_millis(30)).await;
     let listener = UnixListener::bind(&path).unwrap();
     let (mut stream, _) = tokio::time::timeout(DEADLINE, listener.accept()).await.unwrap().unwrap();
-    let report = read_report(&mut stream).await.unwrap();
+    let (report, _) = read_report(&mut stream).await.unwrap();
     assert!(report.full && report.conditions == [broken("md0")]);
 }

@@ -81,6 +81,27 @@ async fn another_message_of_a_healthy_subject_is_no_news() {
     assert_eq!(summary(&next_report(&mut outbox).await), ["md0 False"]);
 }
 
+/// A check without devices says so with each round.
+#[tokio::test(start_paused = true)]
+async fn a_type_that_stays_well_is_no_news() {
+    let mut outbox = started().await;
+    let calm = || condition(None, ConditionStatus::False);
+    set(&mut outbox, calm());
+    assert_eq!(summary(&next_report(&mut outbox).await), ["- False"]);
+    set(&mut outbox, Condition { message: "31 degrees".to_owned(), ..calm() });
+    assert!(is_quiet(&mut outbox));
+    set(&mut outbox, healthy("md0"));
+    next_report(&mut outbox).await;
+    set(&mut outbox, calm());
+    assert!(is_quiet(&mut outbox), "it stands for its subjects, and they were well");
+    set(&mut outbox, broken("md0"));
+    next_report(&mut outbox).await;
+    set(&mut outbox, calm());
+    assert_eq!(summary(&next_report(&mut outbox).await), ["- False", "md0 False"]);
+    set(&mut outbox, calm());
+    assert!(is_quiet(&mut outbox));
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_is_forgotten_is_over_and_not_reported_again() {
     let mut outbox = started().await;

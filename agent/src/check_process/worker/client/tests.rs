@@ -49,7 +49,8 @@ async fn one_worker_answers_one_request_after_the_other() {
         assert_eq!(read(&mut worker_client, device, PLENTY).await, reading(device));
     }
     let listed = worker_client.request(&disk::CHECK, Operation::List, PLENTY).await;
-    assert_eq!(listed, Outcome::Reply(ReplyBody::Devices { names: vec!["sda".to_owned()], has_events: false }));
+    let names = vec!["sda".to_owned()];
+    assert_eq!(listed, Outcome::Reply(ReplyBody::Devices { names, has_events: false, is_fixed: false }));
     assert_eq!(fake.started(), 1);
     assert_eq!(fake.worker_config(), Some(worker_config()));
 }

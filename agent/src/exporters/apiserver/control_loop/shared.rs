@@ -4,10 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use nodewell_model::Name;
-use tokio::{
-    sync::{mpsc, watch},
-    time::sleep,
-};
+use tokio::sync::{mpsc, watch};
 
 use super::health::Health;
 use crate::{
@@ -106,7 +103,8 @@ impl Shared {
     pub(crate) async fn watch_files(&self) {
         loop {
             let failing = self.health.is_failing();
-            sleep(if failing { self.config.file_check_failing } else { self.config.file_check }).await;
+            let every = if failing { self.config.file_check_failing } else { self.config.file_check };
+            self.clock.sleep(every, every).await;
             self.connection.refresh().await;
         }
     }
@@ -115,7 +113,7 @@ impl Shared {
     /// without a moment.
     pub(crate) async fn sleep_until(&self, due: Option<Duration>) {
         match due {
-            Some(due) => sleep(due.saturating_sub(self.clock.boottime()).min(LONGEST_SLEEP)).await,
+            Some(due) => self.clock.sleep(due.saturating_sub(self.clock.boottime()), LONGEST_SLEEP).await,
             None => std::future::pending().await,
         }
     }

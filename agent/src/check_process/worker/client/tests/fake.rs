@@ -204,7 +204,7 @@ impl WorkerProcess for FakeTask {
 
 fn answer(request: &Request) -> Vec<u8> {
     let body = match &request.operation {
-        Operation::List => ReplyBody::Devices { names: vec!["sda".to_owned()], has_events: false },
+        Operation::List => ReplyBody::Devices { names: vec!["sda".to_owned()], has_events: false, is_fixed: false },
         Operation::Read { device, .. } => ReplyBody::Reading(RawReading::of(&json!({ "of": device })).unwrap()),
         Operation::Wait { .. } => ReplyBody::Events(Vec::new()),
     };
