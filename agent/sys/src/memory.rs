@@ -1,17 +1,21 @@
 //! The process's own memory: kept in RAM, because a page of ours that lies on a dying disk would stall us; and few arenas.
 #![allow(unsafe_code)]
 
+mod faults;
 mod heap;
 mod private;
 mod relocations;
 mod segments;
+mod stack;
 mod unneeded;
 
 use std::{fs, io, ops::Range, ptr};
 
+pub use faults::{fault_around, fault_singly};
 pub use heap::{one_malloc_arena, trim_heap};
 pub use private::{OwnMemory, load_program, own_program};
 pub use relocations::drop_relocations;
+pub use stack::trim_stack;
 pub use unneeded::drop_texts;
 
 use crate::proc::Status;
@@ -92,7 +96,8 @@ fn is_code(line: &str) -> bool {
 
 fn drop_pages(pages: &Range<usize>) -> io::Result<()> {
     let start = ptr::with_exposed_provenance_mut(pages.start);
-    // SAFETY: pages of a file that nothing can have written to since they were mapped: they come back as they were.
+    // SAFETY: pages of a file that nothing can have written to since they were mapped, which come back as they were, or
+    // memory that nothing reads again.
     if unsafe { libc::madvise(start, pages.len(), libc::MADV_DONTNEED) } == 0 {
         return Ok(());
     }

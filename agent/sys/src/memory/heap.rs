@@ -2,7 +2,12 @@
 
 use std::io;
 #[cfg(target_env = "gnu")]
-use std::{fs, ops::Range, ptr};
+use std::{
+    fs::{self, File},
+    io::{BufRead, BufReader},
+    ops::Range,
+    ptr,
+};
 
 #[cfg(target_env = "gnu")]
 use super::addresses;
@@ -44,11 +49,16 @@ pub fn trim_heap() -> io::Result<()> {
     Ok(())
 }
 
-/// Where the only arena is: the kernel names it.
+/// Where the only arena is: the kernel names it. Line by line, so that the heap does not grow by what is read.
 #[cfg(target_env = "gnu")]
 fn heap() -> io::Result<Option<Range<usize>>> {
-    let maps = fs::read_to_string("/proc/self/maps")?;
-    Ok(maps.lines().find(|line| line.ends_with("[heap]")).and_then(addresses))
+    for line in BufReader::new(File::open("/proc/self/maps")?).lines() {
+        let line = line?;
+        if line.ends_with("[heap]") {
+            return Ok(addresses(&line));
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(target_env = "gnu")]
