@@ -3,6 +3,7 @@
 
 mod faults;
 mod heap;
+mod libraries;
 mod private;
 mod relocations;
 mod segments;
@@ -13,6 +14,7 @@ use std::{fs, io, ops::Range, ptr};
 
 pub use faults::{fault_around, fault_singly};
 pub use heap::{one_malloc_arena, trim_heap};
+pub use libraries::drop_libraries;
 pub use private::{OwnMemory, load_program, own_program};
 pub use relocations::drop_relocations;
 pub use stack::trim_stack;
