@@ -10,7 +10,12 @@ mod segments;
 mod stack;
 mod unneeded;
 
-use std::{fs, io, ops::Range, ptr};
+use std::{
+    fs::{self, File},
+    io::{self, BufRead, BufReader},
+    ops::Range,
+    ptr,
+};
 
 pub use faults::{fault_around, fault_singly};
 pub use heap::{one_malloc_arena, trim_heap};
@@ -59,6 +64,22 @@ pub fn lock_memory(locking: Locking) -> io::Result<()> {
     let flags = if locking == Locking::Touched { flags | libc::MCL_ONFAULT } else { flags };
     // SAFETY: takes flags only and changes no memory's content.
     if unsafe { libc::mlockall(flags) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The lines of `/proc/self/maps`, one after the other: there may be thousands, and the heap is not to grow by them.
+fn each_line(mut what: impl FnMut(&str)) -> io::Result<()> {
+    BufReader::new(File::open("/proc/self/maps")?).lines().try_for_each(|line| line.map(|line| what(&line)))
+}
+
+/// Where the mapping is that the kernel calls `name`.
+fn named(name: &str) -> io::Result<Option<Range<usize>>> {
+    let mut found = None;
+    each_line(|line| {
+        if line.ends_with(name) {
+            found = addresses(line);
+        }
+    })?;
+    Ok(found)
 }
 
 /// The addresses that a line of `/proc/self/maps` is about.

@@ -2,15 +2,10 @@
 
 use std::io;
 #[cfg(target_env = "gnu")]
-use std::{
-    fs::{self, File},
-    io::{BufRead, BufReader},
-    ops::Range,
-    ptr,
-};
+use std::{fs, ops::Range, ptr};
 
 #[cfg(target_env = "gnu")]
-use super::addresses;
+use super::named;
 #[cfg(target_env = "gnu")]
 use crate::proc::Status;
 
@@ -49,16 +44,10 @@ pub fn trim_heap() -> io::Result<()> {
     Ok(())
 }
 
-/// Where the only arena is: the kernel names it. Line by line, so that the heap does not grow by what is read.
+/// Where the only arena is.
 #[cfg(target_env = "gnu")]
 fn heap() -> io::Result<Option<Range<usize>>> {
-    for line in BufReader::new(File::open("/proc/self/maps")?).lines() {
-        let line = line?;
-        if line.ends_with("[heap]") {
-            return Ok(addresses(&line));
-        }
-    }
-    Ok(None)
+    named("[heap]")
 }
 
 #[cfg(target_env = "gnu")]

@@ -1,14 +1,10 @@
 //! The main thread's stack.
 
-use std::{
-    fs::File,
-    hint::black_box,
-    io::{self, BufRead, BufReader},
-    ops::Range,
-};
+use std::{hint::black_box, io, ops::Range};
 
-use super::{addresses, drop_pages, unneeded::whole_pages};
+use super::{drop_pages, named, unneeded::whole_pages};
 
+const STACK: &str = "[stack]";
 /// Below our own variables, for what is called from here.
 const IN_USE_BYTES: usize = 16 << 10;
 
@@ -17,20 +13,9 @@ const IN_USE_BYTES: usize = 16 << 10;
 pub fn trim_stack() -> io::Result<()> {
     let variable = black_box(0_u8);
     let here = (&raw const variable).expose_provenance();
-    let Some(stack) = main_stack()?.filter(|stack| stack.contains(&here)) else { return Ok(()) };
+    let Some(stack) = named(STACK)?.filter(|stack| stack.contains(&here)) else { return Ok(()) };
     let unused = unused(&stack, here)?;
     if unused.is_empty() { Ok(()) } else { drop_pages(&unused) }
-}
-
-/// The kernel names it.
-fn main_stack() -> io::Result<Option<Range<usize>>> {
-    for line in BufReader::new(File::open("/proc/self/maps")?).lines() {
-        let line = line?;
-        if line.ends_with("[stack]") {
-            return Ok(addresses(&line));
-        }
-    }
-    Ok(None)
 }
 
 /// What of `stack` its thread is out of, one of whose variables is at `here`. It grows downwards.
@@ -54,7 +39,7 @@ mod tests {
 
     #[test]
     fn of_another_thread_nothing_goes() {
-        let stack = main_stack().unwrap().unwrap();
+        let stack = named(STACK).unwrap().unwrap();
         let kept = black_box([7_u8; 64 << 10]);
         assert!(!stack.contains(&kept.as_ptr().expose_provenance()), "a test has a thread of its own");
         trim_stack().unwrap();

@@ -1,8 +1,8 @@
 //! Pages of the program that nothing reads again, dropped also where they are locked.
 
-use std::{fs, io, ops::Range, ptr};
+use std::{io, ops::Range, ptr};
 
-use super::readable_file;
+use super::{each_line, readable_file};
 
 /// Texts that lie so near each other have nothing between them but padding; mappings, nothing at all.
 const PADDING_BYTES: usize = 16;
@@ -10,9 +10,10 @@ const PADDING_BYTES: usize = 16;
 /// Drops the pages of constants of the program, which a start or a reload has read. Who reads one all the same has it read
 /// from the program's file again. A text that is no constant stays.
 pub fn drop_texts(texts: impl IntoIterator<Item = &'static str>) -> io::Result<()> {
-    let maps = fs::read_to_string("/proc/self/maps")?;
+    let mut constants = Vec::new();
+    each_line(|line| constants.extend(readable_file(line).filter(|_| is_read_only(line))))?;
     // Where pages come singly, each is a mapping.
-    let constants = joined(maps.lines().filter(|line| is_read_only(line)).filter_map(readable_file).collect());
+    let constants = joined(constants);
     let is_constant =
         |text: &Range<usize>| constants.iter().any(|pages| pages.start <= text.start && text.end <= pages.end);
     joined(texts.into_iter().map(addresses_of).filter(is_constant).collect()).iter().try_for_each(drop_whole_pages)
