@@ -137,6 +137,9 @@ impl Components {
     /// Ends only if one of them does, which none should.
     async fn work(&mut self, setup: &Setup) {
         let Self { status_line, link, mounts, services, plugins } = self;
+        if let Some(plugins) = plugins {
+            plugins.get_ready().await;
+        }
         let mounts_link = mounts.as_ref().map(|(_, link)| link);
         let others: Vec<&Link> = mounts_link.into_iter().chain(services.as_ref().map(Services::link)).collect();
         let pod_names = setup.pod_names();

@@ -38,7 +38,7 @@ use crate::{
         ledger_sender::{LedgerSender, Report},
     },
     readers::{self, ReaderSetup, Readers},
-    runtime::{Spawner, Stop, Tasks, heap, notify, program::CHECKS, tasks::AtStop},
+    runtime::{Spawner, Stop, Tasks, boxed, heap, notify, program::CHECKS, tasks::AtStop},
     shared_state::{Command, SharedState},
     socket::{self, Access, BindError, Door, Grants, SocketFile},
     sources::kmsg::Expectations,
@@ -187,7 +187,8 @@ impl Agent {
             .with_limits(limits)
             .with_mutes(self.config.active_mutes());
         let expected = readers::expected(&self.rules.borrow(), &self.config);
-        self.vital.spawn_local(task.resumed(expected, saved).run(Inputs { reports, commands, catalogues }));
+        let inputs = Inputs { reports, commands, catalogues };
+        self.vital.spawn_local(boxed(task.resumed(expected, saved).run(inputs)));
     }
 
     /// Reports how the previous boot ended; without a state directory nothing is known of it.
@@ -261,10 +262,10 @@ impl Agent {
         let counters = Arc::clone(&self.socket_counters);
         let (stop, stopped) = oneshot::channel();
         let (ended, closed) = oneshot::channel();
-        self.vital.spawn_local(async move {
+        self.vital.spawn_local(boxed(async move {
             socket::serve(listener, api, limits, counters, async move { _ = stopped.await }).await;
             let _ = ended.send(());
-        });
+        }));
         self.socket_end = Some(SocketEnd { stop, closed });
         Ok(())
     }
@@ -330,7 +331,7 @@ impl Agent {
                     inventory: InventoryFiles::of(&self.config.socket.path),
                 };
                 let guard = self.config.metrics_tls.guard();
-                self.vital.spawn_local(exporters::metrics::serve(listener, guard, sources));
+                self.vital.spawn_local(boxed(exporters::metrics::serve(listener, guard, sources)));
             }
             // Node Problem Detector may still hold the port; everything else works.
             Err(error) => tracing::error!(%address, %error, "no metrics: the address cannot be bound"),

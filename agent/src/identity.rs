@@ -28,6 +28,6 @@ pub use kubeconfig::{DATA_ERROR, Files, Kubeconfig, KubeconfigError, YamlReader,
 pub use kubelet::{Found, find as find_kubelet};
 pub use provisioner::{NOTES, NodeIdentity, ProvisionError, Provisioner, Published};
 pub use request::{GROUP, SigningRequest, USER_PREFIX, user_name};
-pub use server::{AskError, Server, ask, client_of};
+pub use server::{AskError, Server};
 pub use token::TokenClaims;
 pub use way::{KUBECONFIG, Way};

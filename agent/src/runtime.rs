@@ -16,4 +16,4 @@ pub mod tasks;
 
 pub use spawner::Spawner;
 pub use stop::Stop;
-pub use tasks::Tasks;
+pub use tasks::{Tasks, boxed};

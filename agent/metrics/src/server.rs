@@ -52,14 +52,14 @@ where
         let (guard, answer) = (guard.clone(), Rc::clone(&answer));
         tokio::task::spawn_local(async move {
             let served = async {
-                match guard {
-                    None => converse(stream, &*answer).await,
-                    Some(guard) => {
-                        if let Some(stream) = guard.let_in(stream).await {
-                            converse(stream, &*answer).await;
-                        }
-                    }
-                }
+                let stream: Box<dyn Stream> = match guard {
+                    None => Box::new(stream),
+                    Some(guard) => match guard.let_in(stream).await {
+                        Some(stream) => Box::new(stream),
+                        None => return,
+                    },
+                };
+                converse(stream, &*answer).await;
             };
             // A scraper that hangs up or stalls is its own problem.
             let _ = timeout(CONNECTION_TIMEOUT, served).await;
@@ -68,9 +68,13 @@ where
     }
 }
 
-async fn converse<S, A>(stream: S, answer: &impl Fn(Request<Incoming>) -> A)
+/// A connection with TLS or without. Of hyper's server the program has some ten kilobytes for each type of stream.
+trait Stream: AsyncRead + AsyncWrite + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
+
+async fn converse<A>(stream: Box<dyn Stream>, answer: &impl Fn(Request<Incoming>) -> A)
 where
-    S: AsyncRead + AsyncWrite + Unpin,
     A: Future<Output = Response<Full<Bytes>>>,
 {
     let service = service_fn(|request| {

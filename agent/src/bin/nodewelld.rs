@@ -14,7 +14,7 @@ use nodewell_agent::{
 use nodewell_rules::{Diagnostic, RuleSet, shipped};
 use nodewell_sys::memory::{
     Locking, OwnMemory, drop_relocations, drop_texts, load_program, lock_memory, may_lock_all, one_malloc_arena,
-    own_program, trim_heap,
+    own_program, trim_heap, trim_stack,
 };
 use tokio::task::LocalSet;
 
@@ -86,6 +86,7 @@ fn keep_program(own_memory: io::Result<OwnMemory>) -> io::Result<()> {
 fn prepare_memory(own_memory: io::Result<OwnMemory>) {
     // What configuration and rules needed while they were read would be locked too. Where that fails it stays.
     let _ = trim_heap();
+    let _ = trim_stack();
     if !may_lock_all() {
         tracing::info!(
             "memory is not locked, because RLIMIT_MEMLOCK is limited: a dead root disk could stall the agent"

@@ -21,8 +21,8 @@ use nodewell_rules::{
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::watch,
-    task::JoinHandle,
-    time::{sleep, timeout},
+    task::{JoinHandle, spawn_blocking},
+    time::{Instant, sleep, timeout},
 };
 
 use crate::{
@@ -37,6 +37,8 @@ pub(super) use confinement::Confinement;
 
 /// How often it looks whether all daemons are at work.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// The first rounds wait no longer for rule files; they are read within a tenth of a second.
+const READ_FIRST_WITHIN: Duration = Duration::from_secs(1);
 /// For the last reports of all daemons.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -47,6 +49,8 @@ pub(super) struct Plugins {
     status_line: StatusLine,
     confinement: Rc<Confinement>,
     reload: Signal,
+    /// The files are being read for the first time.
+    reading: Option<Reading>,
     daemons: BTreeMap<Arc<str>, Running>,
     /// The tasks of daemons that are no longer wanted, until the agent has taken that.
     leaving: BTreeMap<Arc<str>, JoinHandle<()>>,
@@ -69,6 +73,9 @@ enum StopRequest {
     Withdraw,
 }
 
+/// Rule files may lie on a disk that does not answer: a thread of its own reads them.
+type Reading = JoinHandle<Option<(RuleSet, String)>>;
+
 /// A daemon's name and what it runs.
 type Sources = BTreeMap<Arc<str>, Vec<PluginMonitor>>;
 
@@ -81,7 +88,17 @@ impl Plugins {
         confinement: Rc<Confinement>,
     ) -> io::Result<Self> {
         let reload = signal(SignalKind::hangup())?;
-        Ok(Self { flags, client, status_line, confinement, reload, daemons: BTreeMap::new(), leaving: BTreeMap::new() })
+        let reading = Some(read(&flags));
+        let (daemons, leaving) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self { flags, client, status_line, confinement, reload, reading, daemons, leaving })
+    }
+
+    /// Waits for the files to be read for the first time. What only that runs need not stay in memory then.
+    pub(super) async fn get_ready(&self) {
+        let late = Instant::now() + READ_FIRST_WITHIN;
+        while self.reading.as_ref().is_some_and(|reading| !reading.is_finished()) && Instant::now() < late {
+            sleep(Duration::from_millis(2)).await;
+        }
     }
 
     /// Runs what the rule files list, and reads them again at a reload; never returns.
@@ -123,11 +140,9 @@ impl Plugins {
     }
 
     /// What is to be run; `None` where rules or configuration have errors, which the agent reports.
-    async fn load(&self) -> Option<Sources> {
-        let flags = self.flags.clone();
-        // Rule files may lie on a disk that does not answer.
-        let loaded = tokio::task::spawn_blocking(move || load(&flags)).await.ok().flatten();
-        let Some((set, node_name)) = loaded else {
+    async fn load(&mut self) -> Option<Sources> {
+        let reading = self.reading.take().unwrap_or_else(|| read(&self.flags));
+        let Some((set, node_name)) = reading.await.ok().flatten() else {
             tracing::warn!("rules or configuration have errors (see `nodewell check`): plug-ins stay as they are");
             return None;
         };
@@ -206,6 +221,11 @@ pub(crate) async fn try_plugin(task: &PluginTask, node_name: String) -> Option<R
     let finished = Job::of(task)?.run(&confinement, stop).await;
     confinement.clear().await;
     finished.result
+}
+
+fn read(flags: &Flags) -> Reading {
+    let flags = flags.clone();
+    spawn_blocking(move || load(&flags))
 }
 
 /// The plug-ins that the rule files list and this node's name, as the agent has them.

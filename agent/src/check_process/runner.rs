@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use crate::{
     check_process::{
         Group, WorkerGroup,
-        memory::{lock_rounds, trim},
+        memory::{lock_rounds, settle, trim},
         release::{Release, ReleaseFile},
         report::{ConditionReporter, Link},
         state_file::StateFile,
@@ -203,9 +203,10 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Looks after the worker: whether devices are released, drivers, stuck workers.
+    /// Looks after memory and the worker: whether devices are released, drivers, stuck workers.
     async fn maintain(&mut self) -> Maintenance {
         self.orders.watch();
+        settle();
         if self.worker_client.stuck.reap() {
             self.poll_all_now();
         }

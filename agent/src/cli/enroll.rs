@@ -97,7 +97,7 @@ impl Enroll {
             return self.end(out, account);
         }
         let asker = self.asker(&provisioner).await?;
-        let server = Server::of(&asker).await.map_err(|error| refused(&error))?;
+        let server = Server::of(&asker).map_err(|error| refused(&error))?;
         let mut account = account(&config.node_name);
         let stuck = |error: FolderError| CommandError::new(SOFTWARE, error.to_string());
         provisioner.enrolment().forget_denial().map_err(stuck)?;

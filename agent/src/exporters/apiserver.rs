@@ -28,6 +28,7 @@ use tokio::{
 pub use crate::config::{LeaseConfig, LeaseMode, TakeOver};
 pub(crate) use conditions::CONTROLLER_MANAGER;
 pub use conditions::{NODE_MESSAGE_LIMIT_BYTES, WithdrawError, withdraw};
+pub(crate) use connection::client_of;
 pub use connection::{ApiClient, ClientSource, FIELD_MANAGER, RequestBody};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use connection::{RequestError, parse_answer};

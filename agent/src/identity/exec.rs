@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Stdio, time::Duration};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::{
     io::AsyncReadExt,
@@ -17,7 +17,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 const OUTPUT_LIMIT_BYTES: u64 = 1 << 20;
 
 /// A kubeconfig's `exec`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plugin {
     api_version: Option<String>,

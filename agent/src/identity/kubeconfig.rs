@@ -13,8 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use kube::config::Kubeconfig as AnyKubeconfig;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::exec::Plugin;
@@ -41,7 +40,7 @@ pub enum KubeconfigError {
 }
 
 /// The file.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Kubeconfig {
     pub current_context: Option<String>,
@@ -53,26 +52,26 @@ pub struct Kubeconfig {
     pub contexts: Vec<NamedContext>,
 }
 
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NamedCluster {
     pub name: String,
     pub cluster: Option<ServerEntry>,
 }
 
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NamedUser {
     pub name: String,
     pub user: Option<User>,
 }
 
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NamedContext {
     pub name: String,
     pub context: Option<Context>,
 }
 
 /// A server, and how it proves its identity.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct ServerEntry {
     pub server: Option<String>,
@@ -84,7 +83,7 @@ pub struct ServerEntry {
 }
 
 /// What proves a user's identity.
-#[derive(Clone, Default, PartialEq, Deserialize)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct User {
     pub token: Option<String>,
@@ -104,7 +103,7 @@ pub struct User {
     pub exec: Option<Plugin>,
 }
 
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Context {
     pub cluster: String,
     pub user: Option<String>,
@@ -136,8 +135,18 @@ impl Kubeconfig {
 
     /// The one in `text`, whose paths stay as they are.
     pub fn parse_here(text: &[u8]) -> Result<Self, KubeconfigError> {
-        let failed = |error: serde_json::Error| KubeconfigError::Content(error.to_string());
-        serde_json::to_value(any(text)?).and_then(serde_json::from_value).map_err(failed)
+        let text = decoded(text).map_err(KubeconfigError::Content)?;
+        let documents: Vec<Self> = serde_saphyr::from_multiple(&text).map_err(|error| unread(&error))?;
+        Ok(documents.into_iter().fold(Self::default(), Self::merged))
+    }
+
+    /// Several documents are as several files are to kubectl: the first to set a value or to use a name has it.
+    fn merged(mut self, next: Self) -> Self {
+        self.current_context = self.current_context.or(next.current_context);
+        append(&mut self.clusters, next.clusters, |named| named.name.as_str());
+        append(&mut self.users, next.users, |named| named.name.as_str());
+        append(&mut self.contexts, next.contexts, |named| named.name.as_str());
+        self
     }
 
     /// Relative paths are of the file's own folder.
@@ -193,15 +202,24 @@ fn content(path: &Path) -> Result<Vec<u8>, KubeconfigError> {
     }
 }
 
-/// What `nodewell kubeconfig` makes of YAML: JSON with secrets, whose paths stay as they are.
-pub fn as_json(yaml: &[u8]) -> Result<String, KubeconfigError> {
-    serde_json::to_string(&any(yaml)?).map_err(|error| KubeconfigError::Content(error.to_string()))
+fn append<T>(all: &mut Vec<T>, others: Vec<T>, name: fn(&T) -> &str) {
+    for other in others {
+        if !all.iter().any(|known| name(known) == name(&other)) {
+            all.push(other);
+        }
+    }
 }
 
-fn any(text: &[u8]) -> Result<AnyKubeconfig, KubeconfigError> {
-    let content = |why: &dyn std::fmt::Display| KubeconfigError::Content(why.to_string());
-    let text = decoded(text).map_err(|error| content(&error))?;
-    AnyKubeconfig::from_yaml(&text).map_err(|error| content(&error))
+/// What `nodewell kubeconfig` makes of YAML: JSON with secrets, whose paths stay as they are.
+pub fn as_json(yaml: &[u8]) -> Result<String, KubeconfigError> {
+    let kubeconfig = Kubeconfig::parse_here(yaml)?;
+    serde_json::to_string(&kubeconfig).map_err(|error| KubeconfigError::Content(error.to_string()))
+}
+
+/// What follows the first line shows the text, which may have secrets in it.
+fn unread(error: &serde_saphyr::Error) -> KubeconfigError {
+    let text = error.to_string();
+    KubeconfigError::Content(format!("it is no kubeconfig: {}", text.lines().next().unwrap_or_default()))
 }
 
 /// Windows writes UTF-16, which its mark names (YAML 1.2.2, 5.2).

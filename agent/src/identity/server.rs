@@ -2,18 +2,21 @@
 
 use std::{error::Error, time::Duration};
 
-use hyper::{Request, http::request::Builder};
-use kube::{
-    Client, Config,
-    config::{KubeConfigOptions, Kubeconfig},
-};
+use http_body_util::{BodyExt, Limited};
+use hyper::{Request, StatusCode, header::USER_AGENT, http::request::Builder};
+use nodewell_model::text;
 use serde_json::Value;
 use tokio::time::timeout;
 
 use super::credentials::Credentials;
+use crate::exporters::apiserver::{ApiClient, RequestBody, client_of};
 
 /// For each request; it is meant for a server that fails.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// Two Nodes are the most that is asked for, and each stays far below this.
+const ANSWER_LIMIT_BYTES: usize = 16 << 20;
+/// Of an answer that is no `Status`.
+const SHOWN_BYTES: usize = 200;
 
 /// Why there is no answer, or a rejection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,51 +39,52 @@ impl AskError {
     }
 }
 
-/// A client with these credentials.
-pub struct Server(Client);
+/// A server that is asked with these credentials, as the agent asks it.
+pub struct Server(ApiClient);
 
 impl Server {
-    /// Needs a tokio runtime; nothing is sent yet.
-    pub async fn of(credentials: &Credentials) -> Result<Self, AskError> {
-        let unusable = |error: &dyn Error| AskError::Unreachable(whole_story(error));
-        let kubeconfig = Kubeconfig::from_yaml(&credentials.kubeconfig()).map_err(|error| unusable(&error))?;
-        Ok(Self(client_of(kubeconfig).await?.0))
+    /// Its requests need a tokio runtime; nothing is sent yet.
+    pub fn of(credentials: &Credentials) -> Result<Self, AskError> {
+        client_of(credentials).map(Self).map_err(AskError::Unreachable)
     }
 
     /// `GET path`.
     pub async fn get(&self, path: &str) -> Result<Value, AskError> {
-        ask(&self.0, Request::get(path), Value::Null).await
+        self.ask(Request::get(path), Value::Null).await
     }
 
     /// `POST path`.
     pub async fn post(&self, path: &str, body: Value) -> Result<Value, AskError> {
-        ask(&self.0, Request::post(path).header("Content-Type", "application/json"), body).await
+        self.ask(Request::post(path).header("Content-Type", "application/json"), body).await
+    }
+
+    /// Sends one request; the answer is JSON.
+    pub async fn ask(&self, request: Builder, body: Value) -> Result<Value, AskError> {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let request = request.header(USER_AGENT, concat!("nodewell/", env!("CARGO_PKG_VERSION")));
+        let request =
+            request.body(RequestBody::from(body)).map_err(|error| AskError::Unreachable(error.to_string()))?;
+        timeout(REQUEST_TIMEOUT, self.exchange(request)).await.unwrap_or(Err(AskError::Timeout))
+    }
+
+    async fn exchange(&self, request: Request<RequestBody>) -> Result<Value, AskError> {
+        let failed = |error: Box<dyn Error + Send + Sync>| unreachable(whole_story(&*error));
+        let response = self.0.send(request).await.map_err(failed)?;
+        let code = response.status();
+        let body = Limited::new(response.into_body(), ANSWER_LIMIT_BYTES).collect().await.map_err(failed)?;
+        outcome(code, &body.to_bytes())
     }
 }
 
-/// A client by this kubeconfig, and the server it names.
-pub async fn client_of(kubeconfig: Kubeconfig) -> Result<(Client, String), AskError> {
-    let unusable = |error: &dyn Error| AskError::Unreachable(whole_story(error));
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-    let mut config = config.map_err(|error| unusable(&error))?;
-    // The person who asks here waits for the error, now.
-    config.default_retry = false;
-    let server = config.cluster_url.to_string();
-    Ok((Client::try_from(config).map_err(|error| unusable(&error))?, server))
-}
-
-/// Sends one request; the answer is JSON.
-pub async fn ask(client: &Client, request: Builder, body: Value) -> Result<Value, AskError> {
-    let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-    let request = request.body(body).map_err(|error| AskError::Unreachable(error.to_string()))?;
-    match timeout(REQUEST_TIMEOUT, client.request(request)).await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(kube::Error::Api(status))) => {
-            Err(AskError::Rejected { code: status.code, message: status.message.clone() })
-        }
-        Ok(Err(error)) => Err(unreachable(whole_story(&error))),
-        Err(_) => Err(AskError::Timeout),
+/// What stands before a server may answer with text of its own.
+fn outcome(code: StatusCode, body: &[u8]) -> Result<Value, AskError> {
+    let answer = serde_json::from_slice::<Value>(body);
+    if !code.is_client_error() && !code.is_server_error() {
+        return answer.map_err(|error| AskError::Unreachable(format!("its answer is no JSON: {error}")));
     }
+    let written = answer.ok().and_then(|status| Some(text::message(status["message"].as_str()?.as_bytes())));
+    let message = written.unwrap_or_else(|| text::message(&body[..body.len().min(SHOWN_BYTES)]));
+    Err(AskError::Rejected { code: code.as_u16(), message })
 }
 
 fn unreachable(story: String) -> AskError {
@@ -105,4 +109,32 @@ fn whole_story(error: &dyn Error) -> String {
         cause = inner.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rejection_has_the_servers_message_or_what_stands_in_its_place() {
+        let rejected = |code: u16, body: &str| outcome(StatusCode::from_u16(code).unwrap(), body.as_bytes());
+        let of = |code, message: &str| -> Result<Value, AskError> {
+            Err(AskError::Rejected { code, message: message.to_owned() })
+        };
+        assert_eq!(rejected(403, r#"{"kind":"Status","message":"no"}"#), of(403, "no"));
+        assert_eq!(rejected(502, "<html>gone</html>"), of(502, "<html>gone</html>"));
+        assert_eq!(rejected(503, r#"{"message":7}"#), of(503, r#"{"message":7}"#));
+        let Err(AskError::Rejected { message, .. }) = rejected(500, &"x".repeat(9000)) else { panic!() };
+        assert_eq!(message.len(), SHOWN_BYTES);
+        let Err(AskError::Rejected { message, .. }) = rejected(403, r#"{"message":"\u001b[31mred"}"#) else { panic!() };
+        assert!(!message.contains('\u{1b}'), "{message:?}");
+    }
+
+    #[test]
+    fn what_is_no_json_is_no_answer() {
+        assert_eq!(outcome(StatusCode::CREATED, b"{}"), Ok(Value::Object(serde_json::Map::new())));
+        for code in [StatusCode::OK, StatusCode::FOUND] {
+            assert!(matches!(outcome(code, b"<html>"), Err(AskError::Unreachable(_))), "{code}");
+        }
+    }
 }

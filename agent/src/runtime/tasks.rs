@@ -3,6 +3,7 @@
 use std::{
     future::Future,
     panic::AssertUnwindSafe,
+    pin::Pin,
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -16,6 +17,16 @@ use crate::runtime::Stop;
 const THREAD_STACK_BYTES: usize = 512 * 1024;
 /// Before something that ended is started again.
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
+
+/// A task of no type of its own. Of what tokio does for a task the program has some kilobytes for each type of them, and all
+/// of the program is locked.
+pub type LocalTask = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Takes its type from `task`.
+#[must_use]
+pub fn boxed(task: impl Future<Output = ()> + 'static) -> LocalTask {
+    Box::pin(task)
+}
 
 /// All that runs beside `main`.
 #[derive(Debug)]
@@ -103,6 +114,10 @@ impl Tasks {
     where
         F: Future<Output = ()> + 'static,
     {
+        self.supervise_boxed(name, at_stop, Box::new(move || boxed(make())));
+    }
+
+    fn supervise_boxed(&mut self, name: &'static str, at_stop: AtStop, mut make: Box<dyn FnMut() -> LocalTask>) {
         let stop = self.stop.clone();
         self.tasks.spawn_local(async move {
             let mut pauses = PAUSES;

@@ -1,17 +1,28 @@
 //! The process's own memory: kept in RAM, because a page of ours that lies on a dying disk would stall us; and few arenas.
 #![allow(unsafe_code)]
 
+mod faults;
 mod heap;
+mod libraries;
 mod private;
 mod relocations;
 mod segments;
+mod stack;
 mod unneeded;
 
-use std::{fs, io, ops::Range, ptr};
+use std::{
+    fs::{self, File},
+    io::{self, BufRead, BufReader},
+    ops::Range,
+    ptr,
+};
 
+pub use faults::{fault_around, fault_singly};
 pub use heap::{one_malloc_arena, trim_heap};
+pub use libraries::drop_libraries;
 pub use private::{OwnMemory, load_program, own_program};
 pub use relocations::drop_relocations;
+pub use stack::trim_stack;
 pub use unneeded::drop_texts;
 
 use crate::proc::Status;
@@ -55,6 +66,22 @@ pub fn lock_memory(locking: Locking) -> io::Result<()> {
     if unsafe { libc::mlockall(flags) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// The lines of `/proc/self/maps`, one after the other: there may be thousands, and the heap is not to grow by them.
+fn each_line(mut what: impl FnMut(&str)) -> io::Result<()> {
+    BufReader::new(File::open("/proc/self/maps")?).lines().try_for_each(|line| line.map(|line| what(&line)))
+}
+
+/// Where the mapping is that the kernel calls `name`.
+fn named(name: &str) -> io::Result<Option<Range<usize>>> {
+    let mut found = None;
+    each_line(|line| {
+        if line.ends_with(name) {
+            found = addresses(line);
+        }
+    })?;
+    Ok(found)
+}
+
 /// The addresses that a line of `/proc/self/maps` is about.
 fn addresses(line: &str) -> Option<Range<usize>> {
     let (from, to) = line.split_ascii_whitespace().next()?.split_once('-')?;
@@ -92,7 +119,8 @@ fn is_code(line: &str) -> bool {
 
 fn drop_pages(pages: &Range<usize>) -> io::Result<()> {
     let start = ptr::with_exposed_provenance_mut(pages.start);
-    // SAFETY: pages of a file that nothing can have written to since they were mapped: they come back as they were.
+    // SAFETY: pages of a file that nothing can have written to since they were mapped, which come back as they were, or
+    // memory that nothing reads again.
     if unsafe { libc::madvise(start, pages.len(), libc::MADV_DONTNEED) } == 0 {
         return Ok(());
     }

@@ -7,13 +7,11 @@ mod writers;
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-use hyper::Request;
-use kube::{Client, config::Kubeconfig};
 use nodewell_model::Name;
 use serde_json::{Value, json};
 
 use super::check::Check;
-use crate::identity::{self, AskError, Credentials, USER_PREFIX, ask, client_of};
+use crate::identity::{AskError, Credentials, Kubeconfig, Server, USER_PREFIX};
 use reach::Reach;
 use rights::Right;
 
@@ -48,36 +46,37 @@ struct Version {
 
 impl Cluster {
     pub(super) async fn examine(&self) -> Vec<Check> {
-        let (client, server) = match self.client().await {
-            Ok(client) => client,
+        let (server, address) = match self.server() {
+            Ok(server) => server,
             Err(check) => return vec![check],
         };
-        let mut checks = vec![Check::ok("kubeconfig", format!("{} names {server}", self.kubeconfig.display()))];
+        let mut checks = vec![Check::ok("kubeconfig", format!("{} names {address}", self.kubeconfig.display()))];
         checks.extend(secret::examine(&self.kubeconfig, &self.node).await);
-        let (reached, version) = reach(&client).await;
+        let (reached, version) = reach(&server).await;
         let go_on = version.is_some();
         checks.push(reached);
         if let Some(version) = version.filter(|_| go_on) {
-            let user = user(&client).await;
+            let user = user(&server).await;
             checks.extend(self.identity(&user));
-            checks.extend(self.own_node(&client).await);
-            checks.extend(self.needed_rights(&client).await);
-            let reach = Reach { cluster: self, client: &client, user: &user, version };
+            checks.extend(self.own_node(&server).await);
+            checks.extend(self.needed_rights(&server).await);
+            let reach = Reach { cluster: self, server: &server, user: &user, version };
             checks.extend(reach.examine().await);
         }
         checks
     }
 
-    async fn client(&self) -> Result<(Client, String), Check> {
+    /// The server, and its address as it is written.
+    fn server(&self) -> Result<(Server, String), Check> {
         let path = self.kubeconfig.display();
         let advice = "name a readable kubeconfig; the kubelet's is root's: /etc/kubernetes/kubelet.conf";
         let broken = |error: String| Check::fail("kubeconfig", format!("{path}: {error}"), advice);
+        let kubeconfig = Kubeconfig::read_here(&self.kubeconfig).map_err(|error| broken(error.to_string()))?;
         // As the agent reads it, which takes less than others do.
-        let own = identity::Kubeconfig::read_here(&self.kubeconfig).map_err(|error| broken(error.to_string()))?;
-        let credentials = Credentials::without_plugin(&self.kubeconfig, &own)
+        let credentials = Credentials::without_plugin(&self.kubeconfig, &kubeconfig)
             .map_err(|error| Check::fail("kubeconfig", error.to_string(), advice))?;
-        let kubeconfig = Kubeconfig::from_yaml(&credentials.kubeconfig()).map_err(|error| broken(error.to_string()))?;
-        client_of(kubeconfig).await.map_err(|error| broken(error.to_string()))
+        let server = Server::of(&credentials).map_err(|error| broken(error.to_string()))?;
+        Ok((server, credentials.cluster.server))
     }
 
     fn identity(&self, user: &User) -> Option<Check> {
@@ -95,8 +94,8 @@ impl Cluster {
     }
 
     /// Whether it is there, and who else writes it.
-    async fn own_node(&self, client: &Client) -> Vec<Check> {
-        let answer = ask(client, Request::get(format!("/api/v1/nodes/{}", self.node)), Value::Null).await;
+    async fn own_node(&self, server: &Server) -> Vec<Check> {
+        let answer = server.get(&format!("/api/v1/nodes/{}", self.node)).await;
         let writers = answer.as_ref().ok().map(|node| writers::examine(node, &self.conditions));
         std::iter::once(self.node_exists(answer)).chain(writers).collect()
     }
@@ -117,11 +116,11 @@ impl Cluster {
         }
     }
 
-    async fn needed_rights(&self, client: &Client) -> Vec<Check> {
+    async fn needed_rights(&self, server: &Server) -> Vec<Check> {
         let mut checks = Vec::new();
         let needed = [Right::own_status(&self.node), Right::event("create"), Right::event("patch")];
         for right in needed.into_iter().chain([Right::own_lease(&self.node)]) {
-            checks.push(match right.allowed(client).await {
+            checks.push(match right.allowed(server).await {
                 Ok(true) => Check::ok(right.name, "allowed"),
                 Ok(false) if right.is_optional => Check::ok(right.name, format!("not allowed: {}", right.advice())),
                 Ok(false) => Check::fail(right.name, "not allowed", right.advice()),
@@ -133,9 +132,9 @@ impl Cluster {
 }
 
 /// Whether the server answers, and its version if it does.
-async fn reach(client: &Client) -> (Check, Option<Version>) {
+async fn reach(server: &Server) -> (Check, Option<Version>) {
     let name = "API server";
-    match ask(client, Request::get("/version"), Value::Null).await {
+    match server.get("/version").await {
         Ok(found) => {
             let words = found["gitVersion"].as_str().unwrap_or("version unknown");
             (Check::ok(name, format!("answers, {words}")), Some(Version::of(&found)))
@@ -179,10 +178,9 @@ impl Version {
     }
 }
 
-async fn user(client: &Client) -> User {
+async fn user(server: &Server) -> User {
     let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
-    let request = Request::post("/apis/authentication.k8s.io/v1/selfsubjectreviews");
-    let answer = ask(client, request.header("Content-Type", "application/json"), review).await.unwrap_or_default();
+    let answer = server.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", review).await.unwrap_or_default();
     let user = &answer["status"]["userInfo"];
     let bound_to = &user["extra"]["authentication.kubernetes.io/node-name"][0];
     User { name: user["username"].as_str().map(str::to_owned), bound_to: bound_to.as_str().map(str::to_owned) }

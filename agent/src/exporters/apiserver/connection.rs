@@ -35,7 +35,7 @@ pub(crate) use call::{Call, seconds};
 pub use client_source::ClientSource;
 
 use super::stats::ApiStats;
-use crate::identity::{Files, stamps};
+use crate::identity::{Credentials, Files, stamps};
 use client_factory::ClientFactory;
 use credentials::open;
 use resolver::Resolver;
@@ -289,6 +289,15 @@ impl ClientState {
             self.client = None;
         }
     }
+}
+
+/// A client for single questions, by credentials that do not change.
+///
+/// # Errors
+/// What of them cannot be used.
+pub(crate) fn client_of(credentials: &Credentials) -> Result<ApiClient, String> {
+    let factory = ClientFactory::new(credentials, Resolver::default()).map_err(|error| error.to_string())?;
+    Ok(factory.client())
 }
 
 type Outcome = (u16, Result<AcceptedAnswer, RequestError>);

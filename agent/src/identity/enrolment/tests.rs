@@ -92,7 +92,7 @@ async fn bench() -> Bench {
         insecure_skip_tls_verify,
         proxy_url,
     };
-    let server = Server::of(&Credentials { cluster, secret: Secret::default() }).await.unwrap();
+    let server = Server::of(&Credentials { cluster, secret: Secret::default() }).unwrap();
     let root = tempfile::tempdir().unwrap();
     let folder = Folder::open(&root.path().join("pki"), Access::Private).unwrap();
     Bench { script, server, folder, root }

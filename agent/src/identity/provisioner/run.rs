@@ -192,7 +192,7 @@ impl<'a> Run<'a> {
     }
 
     async fn answer(&self, asker: &Found, approval_timeout: Duration) -> Result<Progress, EnrolError> {
-        let server = Server::of(&asker.credentials).await?;
+        let server = Server::of(&asker.credentials)?;
         let deadline = tokio::time::Instant::now() + approval_timeout;
         loop {
             let progress = self.provisioner.enrolment().locked_step(&server).await?;
@@ -207,6 +207,6 @@ impl<'a> Run<'a> {
 
 async fn whoami(credentials: &Credentials) -> Result<(), AskError> {
     let review = serde_json::json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
-    let server = Server::of(credentials).await?;
+    let server = Server::of(credentials)?;
     server.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", review).await.map(drop)
 }

@@ -8,6 +8,10 @@ use std::{
 use libloading::Library;
 
 use super::JournalError;
+use crate::memory::drop_libraries;
+
+/// It, and what distributions link it with.
+const LIBRARIES: [&str; 7] = ["libsystemd", "libgcrypt", "libgpg-error", "liblzma", "liblz4", "libzstd", "libcap"];
 
 /// `sd_journal`, libsystemd's own.
 #[repr(C)]
@@ -84,6 +88,8 @@ impl JournalLibrary {
             .map_err(|error| JournalError::Library { library: path.to_owned(), reason: error.to_string() })?;
         // SAFETY: `library` lives in the same struct.
         let symbols = unsafe { Symbols::find(&library, path)? };
+        // If this fails, what the loader went through stays in memory: not worth a message.
+        let _ = drop_libraries(&LIBRARIES);
         Ok(Self { symbols, _library: library })
     }
 }

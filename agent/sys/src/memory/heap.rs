@@ -5,7 +5,7 @@ use std::io;
 use std::{fs, ops::Range, ptr};
 
 #[cfg(target_env = "gnu")]
-use super::addresses;
+use super::named;
 #[cfg(target_env = "gnu")]
 use crate::proc::Status;
 
@@ -44,11 +44,10 @@ pub fn trim_heap() -> io::Result<()> {
     Ok(())
 }
 
-/// Where the only arena is: the kernel names it.
+/// Where the only arena is.
 #[cfg(target_env = "gnu")]
 fn heap() -> io::Result<Option<Range<usize>>> {
-    let maps = fs::read_to_string("/proc/self/maps")?;
-    Ok(maps.lines().find(|line| line.ends_with("[heap]")).and_then(addresses))
+    named("[heap]")
 }
 
 #[cfg(target_env = "gnu")]

@@ -1,18 +1,19 @@
 //! Pages of the program that nothing reads again, dropped also where they are locked.
 
-use std::{fs, io, ops::Range, ptr};
+use std::{io, ops::Range, ptr};
 
-use super::readable_file;
+use super::{each_line, readable_file};
 
-/// Texts that lie so near each other have nothing between them but padding.
+/// Texts that lie so near each other have nothing between them but padding; mappings, nothing at all.
 const PADDING_BYTES: usize = 16;
 
 /// Drops the pages of constants of the program, which a start or a reload has read. Who reads one all the same has it read
 /// from the program's file again. A text that is no constant stays.
 pub fn drop_texts(texts: impl IntoIterator<Item = &'static str>) -> io::Result<()> {
-    let maps = fs::read_to_string("/proc/self/maps")?;
-    let constants: Vec<Range<usize>> =
-        maps.lines().filter(|line| is_read_only(line)).filter_map(readable_file).collect();
+    let mut constants = Vec::new();
+    each_line(|line| constants.extend(readable_file(line).filter(|_| is_read_only(line))))?;
+    // Where pages come singly, each is a mapping.
+    let constants = joined(constants);
     let is_constant =
         |text: &Range<usize>| constants.iter().any(|pages| pages.start <= text.start && text.end <= pages.end);
     joined(texts.into_iter().map(addresses_of).filter(is_constant).collect()).iter().try_for_each(drop_whole_pages)
@@ -40,7 +41,7 @@ pub(super) fn whole_pages(bytes: &Range<usize>) -> io::Result<Range<usize>> {
     Ok(bytes.start.next_multiple_of(page)..bytes.end - bytes.end % page)
 }
 
-fn page_size() -> io::Result<usize> {
+pub(super) fn page_size() -> io::Result<usize> {
     // SAFETY: only reads a number of the kernel's.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).map_err(io::Error::other)
 }
@@ -72,7 +73,7 @@ fn joined(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 mod tests {
     use super::*;
     use crate::memory::{
-        PAGE, load_program,
+        PAGE, fault_singly, load_program,
         tests::{alone, resident_at},
     };
 
@@ -93,6 +94,19 @@ mod tests {
             let gone = before - resident_at(start);
             assert!(gone + 2 * PAGE >= TEXT.len() && gone <= TEXT.len(), "{gone} of {}", TEXT.len());
             assert_eq!(TEXT, copy);
+        });
+    }
+
+    #[test]
+    fn it_is_dropped_also_where_pages_come_singly() {
+        alone("memory::unneeded::tests::it_is_dropped_also_where_pages_come_singly", || {
+            let text = addresses_of(TEXT);
+            let middle = whole_pages(&text).unwrap().start + page_size().unwrap();
+            load_program().unwrap();
+            fault_singly().unwrap();
+            assert_eq!(resident_at(middle), page_size().unwrap());
+            drop_texts([TEXT]).unwrap();
+            assert_eq!(resident_at(middle), 0);
         });
     }
 

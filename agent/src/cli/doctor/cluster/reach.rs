@@ -2,10 +2,9 @@
 //! (NodeRestriction, or the policies we ship), and only a real write, as a dry run, shows whether it does.
 
 use hyper::{Request, http::request::Builder};
-use kube::Client;
 use serde_json::{Value, json};
 
-use super::{AskError, Check, Cluster, NODE_USER_PREFIX, Right, USER_PREFIX, User, Version, ask};
+use super::{AskError, Check, Cluster, NODE_USER_PREFIX, Right, Server, USER_PREFIX, User, Version};
 
 /// A node that does not exist, to ask what the identity may do to others.
 pub(super) const OTHER_NODE: &str = "nodewell-doctor-other-node";
@@ -16,7 +15,7 @@ const APPLY_POLICIES: &str =
 /// What the proofs need to know.
 pub(super) struct Reach<'a> {
     pub(super) cluster: &'a Cluster,
-    pub(super) client: &'a Client,
+    pub(super) server: &'a Server,
     pub(super) user: &'a User,
     pub(super) version: Version,
 }
@@ -62,7 +61,7 @@ impl Reach<'_> {
 
     async fn other_nodes(&self) -> Check {
         let name = "other Nodes";
-        match Right::own_status(OTHER_NODE).allowed(self.client).await {
+        match Right::own_status(OTHER_NODE).allowed(self.server).await {
             Ok(false) => return Check::ok(name, "must not be written, and may not be"),
             Err(error) => return Check::warn(name, format!("cannot ask: {error}"), "ask again"),
             Ok(true) => {}
@@ -118,7 +117,7 @@ impl Reach<'_> {
         if let Some(other) = &self.cluster.other_node {
             return Some(other.clone());
         }
-        let list = ask(self.client, Request::get("/api/v1/nodes?limit=2"), Value::Null).await.ok()?;
+        let list = self.server.get("/api/v1/nodes?limit=2").await.ok()?;
         let names = list["items"].as_array()?.iter().filter_map(|node| node["metadata"]["name"].as_str());
         names.map(str::to_owned).find(|name| *name != self.cluster.node)
     }
@@ -175,7 +174,7 @@ impl Reach<'_> {
     }
 
     async fn tried(&self, request: Builder, body: Value) -> Tried {
-        match ask(self.client, request, body).await {
+        match self.server.ask(request, body).await {
             Ok(_) => Tried::Taken,
             // Roles and NodeRestriction answer 403, policies 422 unless they set another code.
             Err(AskError::Rejected { code: 403 | 422, message }) => Tried::Rejected(message),

@@ -1,10 +1,8 @@
 //! Asking the API server "may I?" (SelfSubjectAccessReview), one right at a time.
 
-use hyper::Request;
-use kube::Client;
 use serde_json::{Value, json};
 
-use crate::identity::{AskError, ask};
+use crate::identity::{AskError, Server};
 
 /// Something the agent does on the API server.
 pub(super) struct Right {
@@ -51,15 +49,13 @@ impl Right {
         self.advice
     }
 
-    pub(super) async fn allowed(&self, client: &Client) -> Result<bool, AskError> {
+    pub(super) async fn allowed(&self, server: &Server) -> Result<bool, AskError> {
         let review = json!({
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
             "spec": {"resourceAttributes": self.attributes},
         });
-        let request = Request::post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
-            .header("Content-Type", "application/json");
-        let answer = ask(client, request, review).await?;
+        let answer = server.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review).await?;
         Ok(answer["status"]["allowed"].as_bool().unwrap_or(false))
     }
 }

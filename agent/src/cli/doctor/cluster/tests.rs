@@ -1,7 +1,7 @@
 //! The cluster's checks against a scripted server on loopback.
 
 use http_body_util::{BodyExt, Full};
-use hyper::{Response, body::Bytes, server::conn::http1, service::service_fn};
+use hyper::{Request, Response, body::Bytes, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tempfile::TempDir;
 use tokio::net::TcpListener;

@@ -12,7 +12,7 @@ use tower::{BoxError, Service, ServiceExt, util::BoxCloneSyncService};
 /// What is sent.
 pub type RequestBody = Full<Bytes>;
 /// What comes back.
-pub(super) type AnswerBody = UnsyncBoxBody<Bytes, io::Error>;
+pub(crate) type AnswerBody = UnsyncBoxBody<Bytes, io::Error>;
 
 /// Clones share their connections.
 #[derive(Clone)]
@@ -32,7 +32,7 @@ impl ApiClient {
         Self(BoxCloneSyncService::new(service.map_response(boxed).map_err(Into::into)))
     }
 
-    pub(super) async fn send(&self, request: Request<RequestBody>) -> Result<Response<AnswerBody>, BoxError> {
+    pub(crate) async fn send(&self, request: Request<RequestBody>) -> Result<Response<AnswerBody>, BoxError> {
         self.0.clone().oneshot(request).await
     }
 }
