@@ -8,6 +8,7 @@ pub mod notify;
 pub mod pace;
 pub mod panics;
 pub mod program;
+pub mod readable;
 pub mod shared_file;
 pub mod spawner;
 pub mod stats;

@@ -8,12 +8,9 @@ use nix::sys::{
     timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags},
 };
 use nodewell_model::problem::stable_hash;
-use tokio::{
-    io::{Interest, unix::AsyncFd},
-    time::Instant,
-};
+use tokio::time::Instant;
 
-use super::clock;
+use super::{clock, readable::readable};
 
 /// By up to so much the moments of two nodes differ: those that were started together shall not ask together.
 const PHASES: Duration = Duration::from_hours(1);
@@ -69,7 +66,7 @@ async fn by_kernel(pause: Duration) -> io::Result<()> {
     }
     let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
     timer.set(Expiration::OneShot(TimeSpec::from(pause)), TimerSetTimeFlags::empty())?;
-    let over = AsyncFd::with_interest(OwnedFd::from(timer), Interest::READABLE)?;
+    let over = readable(OwnedFd::from(timer))?;
     over.readable().await?.retain_ready();
     Ok(())
 }

@@ -3,16 +3,15 @@
 
 use std::{
     future,
-    os::fd::{AsFd, AsRawFd, RawFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd},
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
-use tokio::{
-    io::{Interest, unix::AsyncFd},
-    time::sleep,
-};
+use tokio::{io::unix::AsyncFd, time::sleep};
+
+use crate::runtime::readable::readable;
 
 /// What happens within this is one piece of news: a socket may lie in a folder in which others make files all the time.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -60,7 +59,7 @@ impl Orders {
 impl Watch {
     fn new() -> Option<AsyncFd<Self>> {
         let inotify = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC).ok()?;
-        AsyncFd::with_interest(Self(inotify), Interest::READABLE).ok()
+        readable(Self(inotify)).ok()
     }
 
     /// Watches them from now on. One that is not there is watched for in the folder that it will be in.
@@ -87,6 +86,12 @@ impl Watch {
             | AddWatchFlags::IN_DONT_FOLLOW
             | AddWatchFlags::IN_ONLYDIR;
         self.0.add_watch(folder, flags).is_ok()
+    }
+}
+
+impl AsFd for Watch {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

@@ -13,7 +13,7 @@ use nodewell_checks::{
     probe::{NoAnswer, ReadError},
 };
 use tokio::{
-    io::{Interest, unix::AsyncFd},
+    io::unix::AsyncFd,
     time::{sleep, timeout},
 };
 
@@ -23,6 +23,7 @@ use super::{
     stuck::StuckWorkers,
     task_name::TaskName,
 };
+use crate::runtime::readable::readable;
 
 /// After SIGKILL, for the worker to be gone: milliseconds, unless it hangs in the kernel.
 pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -283,7 +284,7 @@ impl Worker {
 
 fn connected(stream: UnixStream) -> io::Result<AsyncFd<UnixStream>> {
     stream.set_nonblocking(true)?;
-    AsyncFd::with_interest(stream, Interest::READABLE)
+    readable(stream)
 }
 
 /// A reply of the kind that was asked for.
