@@ -100,7 +100,7 @@ scale: toolchain ## what 15,000 agents cost one API server, as a table (docs/sca
 
 field: toolchain ## what the rules find of labelled logs of real faults (FIELD_CAPTURES=DIR)
 	@[ -n "$(FIELD_CAPTURES)" ] || { echo "make field: FIELD_CAPTURES names no folder with expect.tsv and cases/" >&2; exit 64; }
-	@$(CARGO) run --quiet --package nodewell-field --locked -- $(ARGS) "$(FIELD_CAPTURES)"
+	@$(CARGO) run --quiet --package nodewell-field --locked -- --disputed tests/field/disputed.tsv $(ARGS) "$(FIELD_CAPTURES)"
 
 FUZZ_SECONDS ?= 60
 fuzz: toolchain ## fuzz each parser for FUZZ_SECONDS=60 (a nightly compiler and cargo-fuzz are installed)

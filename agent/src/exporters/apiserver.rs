@@ -76,8 +76,8 @@ pub struct ApiserverConfig {
     pub file_check_failing: Duration,
     /// What is due at the end may take so long.
     pub flush_grace: Duration,
-    /// And what only is due where the whole system shuts down. It is busy then, and a node that does not say so in
-    /// time is taken for dead.
+    /// And what is due only where the whole system shuts down. It is busy then, and a node that does not say so in time
+    /// is taken for dead.
     pub announcement_grace: Duration,
     /// When conditions are taken from other field managers.
     pub take_over: TakeOver,

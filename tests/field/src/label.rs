@@ -13,6 +13,15 @@ pub struct Label {
     pub verdict: Verdict,
     /// Any reason that counts as right; `None` where there is none to expect.
     pub reasons: Option<Regex>,
+    /// Whether the row expects what the log does not show, and these are other reasons than its own.
+    pub is_disputed: bool,
+}
+
+/// A row whose expectation is wrong.
+#[derive(Debug, Clone)]
+struct Dispute {
+    source: String,
+    reasons: Regex,
 }
 
 /// Whose fault it is.
@@ -37,19 +46,38 @@ pub enum LabelError {
     Row { path: String, line: usize, what: String },
 }
 
-/// The labels of a folder, in the order of its table.
-pub fn read(folder: &Path) -> Result<Vec<Label>, LabelError> {
-    let path = folder.join("expect.tsv");
+/// The labels of a folder, in the order of its table. `disputed` is a table of rows whose expectation is wrong.
+pub fn read(folder: &Path, disputed: Option<&Path>) -> Result<Vec<Label>, LabelError> {
+    let disputes = disputed.map_or_else(|| Ok(Vec::new()), |path| rows(path, dispute))?;
+    rows(&folder.join("expect.tsv"), |row| row_of(row, &disputes))
+}
+
+fn rows<T>(path: &Path, read: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, LabelError> {
     let shown = path.display().to_string();
-    let table = fs::read_to_string(&path).map_err(|error| LabelError::Read { path: shown.clone(), error })?;
+    let table = fs::read_to_string(path).map_err(|error| LabelError::Read { path: shown.clone(), error })?;
     let rows = table.lines().enumerate().filter(|(_, row)| !row.is_empty() && !row.starts_with('#'));
     let of_row = |(index, row): (usize, &str)| {
-        row_of(row).map_err(|what| LabelError::Row { path: shown.clone(), line: index + 1, what })
+        read(row).map_err(|what| LabelError::Row { path: shown.clone(), line: index + 1, what })
     };
     rows.map(of_row).collect()
 }
 
-fn row_of(row: &str) -> Result<Label, String> {
+fn dispute(row: &str) -> Result<Dispute, String> {
+    let cells: Vec<&str> = row.split('\t').collect();
+    let [source, reasons, why] = cells[..] else {
+        return Err(format!("{} cells; a row has source, reasons, why", cells.len()));
+    };
+    if why.trim().is_empty() {
+        return Err("a row is disputed for a reason".to_owned());
+    }
+    Ok(Dispute { source: source.to_owned(), reasons: whole_words(reasons)? })
+}
+
+fn whole_words(reasons: &str) -> Result<Regex, String> {
+    Regex::new(&format!("^(?:{reasons})$")).map_err(|error| error.to_string())
+}
+
+fn row_of(row: &str, disputes: &[Dispute]) -> Result<Label, String> {
     let cells: Vec<&str> = row.split('\t').collect();
     let [file, line, family, verdict, _kind, reasons, ..] = cells[..] else {
         return Err(format!("{} cells; a row has file, line, family, verdict, kind, reasons, source", cells.len()));
@@ -61,12 +89,14 @@ fn row_of(row: &str) -> Result<Label, String> {
         "app" => Verdict::Application,
         other => return Err(format!("{other:?} is no verdict: node, opt, info, app")),
     };
-    let reasons = match verdict {
-        Verdict::Node => Some(Regex::new(&format!("^(?:{reasons})$")).map_err(|error| error.to_string())?),
+    let dispute = disputes.iter().find(|dispute| cells.get(6) == Some(&dispute.source.as_str()));
+    let reasons = match (verdict, dispute) {
+        (Verdict::Node, None) => Some(whole_words(reasons)?),
+        (Verdict::Node, Some(dispute)) => Some(dispute.reasons.clone()),
         _ => None,
     };
     let [file, line, family] = [file, line, family].map(str::to_owned);
-    Ok(Label { file, line, family, verdict, reasons })
+    Ok(Label { file, line, family, verdict, is_disputed: reasons.is_some() && dispute.is_some(), reasons })
 }
 
 #[cfg(test)]
@@ -76,7 +106,7 @@ mod tests {
     fn of(table: &str) -> Result<Vec<Label>, String> {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("expect.tsv"), table).unwrap();
-        read(folder.path()).map_err(|error| error.to_string())
+        read(folder.path(), None).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -88,6 +118,22 @@ mod tests {
         let reasons = labels[0].reasons.as_ref().unwrap();
         assert!(reasons.is_match("MdArrayDegraded") && !reasons.is_match("MyIOError"));
         assert_eq!((labels[1].verdict, labels[1].reasons.is_none()), (Verdict::Info, true));
+    }
+
+    #[test]
+    fn a_disputed_row_has_other_reasons_and_a_dispute_has_a_cause() {
+        let folder = tempfile::tempdir().unwrap();
+        let disputed = folder.path().join("disputed.tsv");
+        let rows = ["1.log\ta\tmd\tnode\tdisk\tMdArrayDegraded\turl/1\n", "2.log\ta\tmd\tnode\tdisk\tMd\\w+\turl/2\n"];
+        fs::write(folder.path().join("expect.tsv"), rows.concat()).unwrap();
+        fs::write(&disputed, "url/1\tIOError\tno array is in it\n").unwrap();
+        let labels = read(folder.path(), Some(&disputed)).unwrap();
+        let is_right = |index: usize, reason| labels[index].reasons.as_ref().unwrap().is_match(reason);
+        assert!(labels[0].is_disputed && is_right(0, "IOError") && !is_right(0, "MdArrayDegraded"));
+        assert!(!labels[1].is_disputed && is_right(1, "MdArrayDegraded"));
+        fs::write(&disputed, "url/1\tIOError\t \n").unwrap();
+        let error = read(folder.path(), Some(&disputed)).unwrap_err().to_string();
+        assert!(error.contains("disputed.tsv:1: a row is disputed for a reason"), "{error}");
     }
 
     #[test]

@@ -29,6 +29,9 @@ struct CommandLine {
     /// A folder of rule files instead of the shipped rules. May be given several times
     #[arg(long, value_name = "DIR")]
     rules: Vec<PathBuf>,
+    /// A table of rows whose expectation is wrong: source, the reasons that are right, why
+    #[arg(long, value_name = "FILE")]
+    disputed: Option<PathBuf>,
     /// A JSON document
     #[arg(long)]
     json: bool,
@@ -59,7 +62,7 @@ fn run(line: &CommandLine) -> Result<Score, Box<dyn std::error::Error>> {
         return Err(format!("the rules have mistakes, the first: {first}").into());
     }
     let (rules, mut score) = (Arc::new(loaded.set), Score::default());
-    for label in read(&line.folder)? {
+    for label in read(&line.folder, line.disputed.as_deref())? {
         score.add(&label, judge(&rules, &line.folder, &label)?);
     }
     for log in quiet(&line.folder)? {

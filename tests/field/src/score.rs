@@ -44,6 +44,8 @@ pub struct Score {
     pub field: Family,
     /// Node faults of collections of crashes.
     pub crashes: Family,
+    /// Node faults whose label expects what the log does not show: what is right instead is in `disputed.tsv`.
+    pub disputed: Family,
     /// Rows of no fault and of an application's: no condition may turn.
     pub unturned: Family,
     /// Logs of healthy machines: no condition may turn.
@@ -77,6 +79,7 @@ impl Score {
         let is_of_crash = CRASH_CORPORA.iter().any(|corpus| label.family.starts_with(corpus));
         let total = match label.verdict {
             Verdict::Optional => return,
+            Verdict::Node if label.is_disputed => &mut self.disputed,
             Verdict::Node if is_of_crash => &mut self.crashes,
             Verdict::Node => &mut self.field,
             Verdict::Info | Verdict::Application => &mut self.unturned,
@@ -104,11 +107,11 @@ impl Score {
         }
     }
 
-    /// Whether so many of a hundred faults of the field were found, all of the crashes, and no condition turned in
-    /// vain.
+    /// Whether so many of a hundred faults of the field were found, all of the crashes and of what is disputed, and no
+    /// condition turned in vain.
     #[must_use]
     pub fn is_enough(&self, percent: f64) -> bool {
-        let all = [self.crashes, self.unturned, self.quiet];
+        let all = [self.crashes, self.disputed, self.unturned, self.quiet];
         self.field.percent() >= percent && all.iter().all(|family| family.right == family.of)
     }
 }
@@ -185,9 +188,11 @@ mod tests {
             fs::write(folder.path().join(path), text).unwrap();
         }
         fs::write(folder.path().join("expect.tsv"), rows.concat()).unwrap();
+        let disputed = folder.path().join("disputed.tsv");
+        let disputed = disputed.exists().then_some(disputed);
         let rules = Arc::new(load(&LoadPlan::default()).set);
         let mut score = Score::default();
-        for label in crate::read(folder.path()).unwrap() {
+        for label in crate::read(folder.path(), disputed.as_deref()).unwrap() {
             score.add(&label, judge(&rules, folder.path(), &label).unwrap());
         }
         for log in crate::quiet(folder.path()).unwrap() {
@@ -231,6 +236,17 @@ mod tests {
             [("panic.log", "panic"), ("quiet.log", "quiet"), ("full.log", "full"), ("full.log", "full")]
         );
         assert_eq!(named(&score.notes), [("noted.log", "noted")]);
+    }
+
+    #[test]
+    fn a_disputed_row_is_counted_by_itself() {
+        let row = "a.log\tline\tsatyr-oops\tnode\tkind\tKernelOops\turl\n";
+        for (reason, right) in [("KernelPanic", 1), ("KernelOops", 0)] {
+            let disputed = format!("url\t{reason}\tit is a panic\n");
+            let score = scored(&[row], &[("cases/a.log", PANIC), ("disputed.tsv", &disputed)]);
+            assert_eq!((sum(score.disputed), sum(score.crashes)), ((right, 1), (0, 0)));
+            assert_eq!(score.is_enough(95.0), right == 1);
+        }
     }
 
     #[test]

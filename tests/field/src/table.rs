@@ -23,6 +23,7 @@ pub fn print(score: &Score, out: &mut dyn Write) -> io::Result<()> {
     let sums = [
         ("node faults of the field", score.field),
         ("node faults of crash corpora", score.crashes),
+        ("node faults under another reason than their label's", score.disputed),
         ("rows that may turn no condition", score.unturned),
         ("healthy logs that turned no condition", score.quiet),
         ("of those without a fault, nothing was raised of", score.silent),

@@ -58,11 +58,13 @@ fn shaped<'a>(line: &'a [u8], options: &ReplayOptions) -> Option<Saved<'a>> {
     })
 }
 
-/// The program and what follows it. Where logs are kept without their host, or people cut it out, that comes first.
+/// The program and what follows it. Where logs are kept without their host, or people cut it out, that comes first. What
+/// begins with a colon, too, stands for the host (`:HOSTNAME:`).
 fn after_host(rest: &[u8]) -> Option<&[u8]> {
     let rest = rest.trim_ascii_start();
-    let space = memchr::memchr(b' ', rest)?;
-    Some(if rest[..space].ends_with(b":") { rest } else { rest[space..].trim_ascii_start() })
+    let (first, after) = rest.split_at(memchr::memchr(b' ', rest)?);
+    let is_program = first.ends_with(b":") && !first.starts_with(b":");
+    Some(if is_program { rest } else { after.trim_ascii_start() })
 }
 
 /// What follows the time: for files whose rules do not define where the message begins.
@@ -189,6 +191,7 @@ mod tests {
             "<3>Nov 21 02:31:05 host kernel: EXT4-fs error",
             "Nov 21 02:31:05 kernel: EXT4-fs error",
             "Nov 21 02:31:05 host  kernel: EXT4-fs error",
+            "Nov 21 02:31:05 :HOSTNAME: kernel: EXT4-fs error",
             "Nov 21 02:31:05 host kernel: : EXT4-fs error",
         ] {
             let saved = shaped(line.as_bytes(), &options()).unwrap();

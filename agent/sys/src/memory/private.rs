@@ -25,7 +25,7 @@ impl OwnMemory {
 
 /// Copies every page of the program and of the libraries that are loaded by now, in place, so that
 /// [`Locking::Touched`](super::Locking::Touched) keeps them: code that runs for the first time while the root disk hangs
-/// would wait for its page for ever. Called first of all, before data is mapped from files.
+/// would wait for its page for ever. Called before data is mapped from files; other threads may run meanwhile.
 ///
 /// To lock the file's own pages is not enough. Where its filesystem has large folios (XFS since Linux 5.18, ext4 since
 /// 6.16), the kernel unmaps also locked ones when it splits a folio, as compaction does, and forgets them when it is short

@@ -76,7 +76,7 @@ fn an_announcement_has_time_and_systemd_waits_for_it() {
     let whole = crate::daemon::SHUTDOWN_GRACE + 2 * crate::daemon::BEFORE_AND_AFTER;
     let announcement = ApiserverConfig::new(PathBuf::from("k"), "n1").announcement_grace;
     assert!(systemd > whole && crate::daemon::SHUTDOWN_GRACE > announcement && announcement > DEADLINE_TO_ASK);
-    // Under load a program that was started took more than half a second to ask systemd.
+    // All of the system's services stop beside it.
     assert!(DEADLINE_TO_ASK >= Duration::from_secs(5));
 }
 
