@@ -122,7 +122,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
+    use proptest::{prelude::*, sample::Index};
 
     use super::*;
     use crate::{
@@ -228,7 +228,84 @@ mod tests {
         assert!(matcher.scan().tables.len() == 1 && compared * 33 < places, "{compared} of {places}");
     }
 
+    /// Of lines that nodes write all day, and of such as they never do: what is read of their windows is at any place.
+    const PIECES: &[&[u8]] = &[
+        b"EXT4-fs (dm-0): ",
+        b"mounted filesystem ",
+        b"overlayfs: ",
+        b"usable",
+        b"(-5)",
+        b"=-5)",
+        b" UE ",
+        b"zqjwxk",
+        b"QZ",
+        b"a",
+        b"ab",
+        b"aaaa",
+    ];
+
+    fn piece() -> impl Strategy<Value = Vec<u8>> {
+        prop::sample::select(PIECES).prop_map(<[u8]>::to_vec)
+    }
+
+    fn window() -> impl Strategy<Value = Window> {
+        let places = (any::<Index>(), any::<Index>(), 1..=24_usize);
+        (prop::collection::vec(piece(), 1..4), places).prop_map(|(pieces, (begin, key_at, length))| {
+            let text = pieces.concat();
+            let text = &text[begin.index(text.len())..];
+            let text = &text[..length.min(text.len())];
+            let (before, rest) = text.split_at(key_at.index(text.len()));
+            let (key, behind) = rest.split_at(rest.len().min(4));
+            Window::new(before, key, behind)
+        })
+    }
+
+    /// Lines that have them whole, and without one of their bytes, and any bytes around them.
+    fn with_lines(windows: Vec<Window>) -> impl Strategy<Value = (Vec<Window>, Vec<Vec<u8>>)> {
+        let whole = prop::sample::select(windows.clone()).prop_map(|window| window.to_vec());
+        let torn = (prop::sample::select(windows.clone()), any::<Index>()).prop_map(|(window, at)| {
+            let mut bytes = window.to_vec();
+            bytes.remove(at.index(bytes.len()));
+            bytes
+        });
+        let noise = prop::collection::vec(any::<u8>(), 0..4);
+        let part = prop_oneof![3 => whole, 2 => torn, 2 => piece(), 3 => noise];
+        let line = prop::collection::vec(part, 0..6).prop_map(|parts| {
+            let bytes = parts.concat();
+            bytes.into_iter().filter(|byte| *byte != b'\n').collect::<Vec<u8>>()
+        });
+        (Just(windows), prop::collection::vec(line, 1..8))
+    }
+
     proptest! {
+        /// As a replay goes over a block: what each line with a hit has is found from the hit on.
+        #[test]
+        fn a_walk_from_hit_to_hit_passes_over_no_window(
+            (windows, lines) in prop::collection::vec(window(), 1..8).prop_flat_map(with_lines),
+        ) {
+            let (scan, block) = (Scan::of(windows), lines.join(&b'\n'));
+            let (mut cursor, mut at, mut walked) = (scan.cursor(&block), 0, Vec::new());
+            while let Some(hit) = (at < block.len()).then(|| cursor.next_from(at)).flatten() {
+                let begin = memchr::memrchr(b'\n', &block[at..hit]).map_or(at, |newline| at + newline + 1);
+                let end = memchr::memchr(b'\n', &block[hit..]).map_or(block.len(), |newline| hit + newline);
+                let mut found = Vec::new();
+                scan.each(&block[begin..end], hit - begin, |id| found.push(id));
+                found.sort_unstable();
+                found.dedup();
+                walked.push((begin, found));
+                at = end + 1;
+            }
+            let (mut expected, mut begin) = (Vec::new(), 0);
+            for line in &lines {
+                let numbered = (0_u32..).zip(scan.windows());
+                let there = numbered.filter(|(_, window)| memchr::memmem::find(line, window).is_some());
+                let there: Vec<u32> = there.map(|(id, _)| id).collect();
+                expected.extend((!there.is_empty()).then_some((begin, there)));
+                begin += line.len() + 1;
+            }
+            prop_assert_eq!(walked, expected);
+        }
+
         /// What a search for each window by itself finds, wherever it stands and whatever is around it.
         #[test]
         fn as_each_window_alone(

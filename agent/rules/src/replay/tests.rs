@@ -110,6 +110,17 @@ fn other_programs_lines_reach_journal_rules_by_what_is_known() {
     assert_eq!(lines(&found(rules, Format::JournalJson, json)), [1, 3]);
 }
 
+/// A line that a rule of one reader looks at is one for those of the others, and the next line is none for any.
+#[test]
+fn a_line_is_judged_by_the_rules_of_all_readers() {
+    let rules = vec![rule("Kernel", "^Oops"), Rule { reader: 1, ..rule("Journal", "^Oops") }];
+    let log =
+        "Nov 21 02:31:05 host kernel: Oops\nNov 21 02:31:06 host kernel: no Oops\nNov 21 02:31:07 host app[7]: Oops\n";
+    let findings = found(rules, Format::Syslog, log);
+    let seen: Vec<_> = findings.iter().map(|one| (one.line, one.reason.as_str())).collect();
+    assert_eq!(seen, [(1, "Kernel"), (1, "Journal"), (3, "Journal")]);
+}
+
 /// rsyslog writes what it read of the journal in this way.
 #[test]
 fn a_line_of_json_whose_writer_escapes_the_slash_is_found() {

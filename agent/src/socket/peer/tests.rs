@@ -22,6 +22,19 @@ fn a_kernels_version_is_read_whatever_follows_it() {
     assert!(version("5.14.0") < Some(WITHOUT_LOCK) && version("10.0") > Some(WITHOUT_LOCK));
 }
 
+/// A thread of its own is started for a look only where that may wait for the kernel.
+#[tokio::test]
+async fn who_asks_is_looked_up_before_the_question_where_that_may_wait() {
+    for shows_at_once in [true, false] {
+        let host = Host { shows_at_once, ..Host::new(Path::new("/proc"), Help::Nothing) };
+        let credentials = Credentials { pid: None, uid: 1000, gid: 1000 };
+        let (host, groups, identity) = (Arc::new(host), Vec::new(), OnceLock::new());
+        let peer = Arc::new(Peer { host, credentials, groups, hold: Hold::None, start_ticks: None, identity });
+        Arc::clone(&peer).look().await;
+        assert_eq!(peer.identity.get().is_some(), !shows_at_once);
+    }
+}
+
 impl Peer {
     /// One that lives on the host, in no unit.
     pub(in crate::socket) fn user(uid: u32) -> Arc<Self> {

@@ -131,6 +131,21 @@ fn what_is_of_no_interest_is_looked_at_once_and_another_of_its_name_is_looked_at
     assert_eq!(names(), ["silent", "veth1"], "another one");
 }
 
+/// It is listed a moment before it has its folder.
+#[test]
+fn a_bond_that_is_just_made_is_looked_at_again() {
+    let root = tempfile::tempdir().unwrap();
+    file(root.path(), "sys/class/net/bond0/uevent", "DEVTYPE=bond\nINTERFACE=bond0\n");
+    let mut reader = reader(root.path());
+    let mut bonds = || -> Vec<String> {
+        let reading: LinksReading = reader.read(LINKS).unwrap().parse().unwrap();
+        reading.bonds.into_keys().collect()
+    };
+    assert_eq!(bonds(), [""; 0]);
+    file(root.path(), "sys/class/net/bond0/bonding/mode", "802.3ad 4\n");
+    assert_eq!(bonds(), ["bond0"]);
+}
+
 /// An interface that is not listed, or looks switched off, is missed by no check: its problem would be over.
 #[test]
 fn what_cannot_be_read_of_an_interface_is_no_sign_that_it_is_gone_or_off() {

@@ -2,15 +2,15 @@
 
 use std::ops::Deref;
 
-/// What the scan reads at once.
+/// As many as the scan reads at once.
 pub(in crate::matcher) const KEY_BYTES: usize = 4;
 /// A longer text is hardly ever rarer.
 pub(super) const LONGEST: usize = 24;
 /// What is before the key at most, so that there is room behind it, too.
 pub(super) const LONGEST_BEFORE: usize = 12;
 
-/// A text of at most [`LONGEST`] bytes, in place, that is found by the [`KEY_BYTES`] of it that are rarest, or by fewer where
-/// it has fewer.
+/// A text of at most [`LONGEST`] bytes, in place, that is chosen for the [`KEY_BYTES`] of it that are rarest, its key.
+/// One that is shorter than that is found by its key; by what a longer one is found the scan decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::matcher) struct Window {
     bytes: [u8; LONGEST],

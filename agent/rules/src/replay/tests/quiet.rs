@@ -30,6 +30,9 @@ fn it_is_over_by_the_next_hit_or_the_last_line() {
     // Repeated in time, over before the next thing happens, raised again, and not over at the end.
     let log = format!("[1.0] {SDA}\n[3000.0] {SDA}\n[6601.0] Oops\n[7000.0] {SDA}\n[9000.0] a line\n");
     assert_eq!(ends(rules(), &log), [1, 2, -3, 3, 4]);
+    // Also by the next line that holds a piece of a pattern, where none may begin so.
+    let log = format!("[1.0] {SDA}\n[3601.0] no Oops\n[9000.0] a line\n");
+    assert_eq!(ends(rules(), &log), [1, -2]);
     for (last, expected) in [("3600.9", &[1_i64][..]), ("3601.0", &[1, -2])] {
         assert_eq!(ends(rules(), &format!("[1.0] {SDA}\n[{last}] a line that no rule cares for")), expected, "{last}");
     }
