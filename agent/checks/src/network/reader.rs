@@ -78,7 +78,8 @@ impl NetworkReader {
 fn read_link(class: &Path, name: &str, tables: &Tables, reading: &mut LinksReading) -> Result<bool, ReadError> {
     let link = Link::new(class, name);
     let (is_bond, uevent) = (link.is_bond()?, link.text("uevent"));
-    let is_tunnel = uevent.lines().any(|line| line == "DEVTYPE=vxlan");
+    let is_of_kind = |kind: &str| uevent.lines().any(|line| line.strip_prefix("DEVTYPE=") == Some(kind));
+    let is_tunnel = is_of_kind("vxlan");
     if is_bond {
         reading.bonds.insert(name.to_owned(), link.bond()?);
     }
@@ -89,8 +90,9 @@ fn read_link(class: &Path, name: &str, tables: &Tables, reading: &mut LinksReadi
     if is_card {
         reading.interfaces.insert(name.to_owned(), link.interface(tables)?);
     }
-    // Of what shows nothing of itself it is not known what it is.
-    Ok(!is_card && !is_tunnel && !uevent.is_empty())
+    // Of what shows nothing of itself it is not known what it is. A bond is listed before it has its folder
+    // (`device_add` in drivers/base/core.c).
+    Ok(!is_card && !is_tunnel && !is_of_kind("bond") && !uevent.is_empty())
 }
 
 impl Reader for NetworkReader {

@@ -106,6 +106,20 @@ fn a_tunnel_that_names_two_links_or_none_is_not_known() {
     assert!(links(root.path()).tunnels.is_empty());
 }
 
+#[test]
+fn a_bond_that_has_no_folder_yet_is_looked_at_again() {
+    let root = tempfile::tempdir().unwrap();
+    file(root.path(), "sys/class/net/bond0/uevent", "DEVTYPE=bond\nINTERFACE=bond0\n");
+    let mut reader = reader(root.path());
+    let mut bonds = move || -> Vec<String> {
+        let reading: LinksReading = reader.read(LINKS).unwrap().parse().unwrap();
+        reading.bonds.into_keys().collect()
+    };
+    assert_eq!(bonds(), [""; 0]);
+    file(root.path(), "sys/class/net/bond0/bonding/mode", "802.3ad 4\n");
+    assert_eq!(bonds(), ["bond0"]);
+}
+
 /// A node has hundreds of such interfaces, and what each is is read once.
 #[test]
 fn what_is_of_no_interest_is_looked_at_once_and_another_of_its_name_is_looked_at() {
