@@ -22,6 +22,21 @@ fn a_kernels_version_is_read_whatever_follows_it() {
     assert!(version("5.14.0") < Some(WITHOUT_LOCK) && version("10.0") > Some(WITHOUT_LOCK));
 }
 
+/// A kernel that may hold its lock of all cgroups for long must not hold up all that the agent does.
+#[tokio::test]
+async fn only_where_the_kernel_may_wait_another_thread_looks_first() {
+    let is_known_after_look = |shows_at_once| async move {
+        let host = Arc::new(Host { shows_at_once, ..Host::new(Path::new("/proc"), Help::Nothing) });
+        let credentials = Credentials { pid: None, uid: 1000, gid: 1000 };
+        let identity = OnceLock::new();
+        let peer =
+            Arc::new(Peer { host, credentials, groups: Vec::new(), hold: Hold::None, start_ticks: None, identity });
+        Arc::clone(&peer).look().await;
+        peer.identity.get().is_some()
+    };
+    assert!(is_known_after_look(false).await && !is_known_after_look(true).await);
+}
+
 impl Peer {
     /// One that lives on the host, in no unit.
     pub(in crate::socket) fn user(uid: u32) -> Arc<Self> {
