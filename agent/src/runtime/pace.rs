@@ -8,7 +8,7 @@ use nix::sys::{
     timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags},
 };
 use nodewell_model::problem::stable_hash;
-use tokio::time::Instant;
+use tokio::{task::yield_now, time::Instant};
 
 use super::{clock, readable::readable};
 
@@ -60,8 +60,9 @@ pub async fn sleep_until(at: Instant) {
 }
 
 async fn by_kernel(pause: Duration) -> io::Result<()> {
-    // A timer of nothing would never end.
+    // A timer of nothing would never end. A loop that is late each time would let no other task of its thread run.
     if pause.is_zero() {
+        yield_now().await;
         return Ok(());
     }
     let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
@@ -114,6 +115,15 @@ mod tests {
             assert!(usual.contains(&first) && usual.contains(&second), "{begun:?}: {first:?}, {second:?}");
             assert_eq!((begun + first + second).as_nanos() % MINUTE.as_nanos(), 0, "{begun:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn what_is_always_late_lets_others_run() {
+        let other = tokio::spawn(async {});
+        for _ in 0..100 {
+            by_kernel(Duration::ZERO).await.unwrap();
+        }
+        assert!(other.is_finished());
     }
 
     #[tokio::test]

@@ -1,4 +1,5 @@
-//! The way of reports to the agent: one connection, which all reporters of a process take in turn.
+//! The way of reports to the agent: one connection, which all reporters of a process take in turn. Where one is not
+//! answered, the others do not wait for it.
 
 use std::{
     sync::{
@@ -22,6 +23,9 @@ const TARGET: &str = "/v1/status";
 /// A reporter whose last report was sent within this has more to come, most likely: its connection stays. The agent ends
 /// one that is idle for 5 s, unless it is configured otherwise.
 const SOON: Duration = Duration::from_secs(4);
+/// So long does one wait for its turn, which comes within milliseconds as a rule. A stop leaves a second for the last
+/// reports of all.
+const TURN: Duration = Duration::from_millis(200);
 
 /// The way to the agent for the reporters of one process. What several of them have to send at one moment goes over one
 /// connection, and that ends with the last answer: a connection that stays idle until the agent ends it wakes both again.
@@ -59,15 +63,13 @@ impl Line {
     async fn post(&self, body: Vec<u8>, stays: bool) -> Result<AcceptedView, ClientError> {
         let Shared { client, connection, senders } = &*self.0;
         let _counted = Counted::among(senders);
-        let mut connection = connection.lock().await;
+        let Ok(mut connection) = timeout(TURN, connection.lock()).await else {
+            return client.within(exchange(client, &mut None, body, true)).await;
+        };
         // Those that were woken together with this one are in line afterwards.
         yield_now().await;
         let is_last = !stays && senders.load(Ordering::Relaxed) == 1;
-        let limit = client.timeout;
-        match timeout(limit, exchange(client, &mut connection, body, is_last)).await {
-            Ok(answered) => answered,
-            Err(_) => Err(ClientError::Timeout { path: client.path.clone(), after: limit }),
-        }
+        client.within(exchange(client, &mut connection, body, is_last)).await
     }
 }
 

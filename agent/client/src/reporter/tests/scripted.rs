@@ -108,6 +108,12 @@ fn start(agent: &Agent) -> (Reporter, Arc<Mutex<Vec<Discarded>>>) {
     (reporter, discarded)
 }
 
+/// One of several of a process, which reports at once.
+fn start_on(line: &Line, source: &str) -> Reporter {
+    let settings = ReporterSettings { batch_for: Duration::ZERO, ..ReporterSettings::new(source) };
+    Reporter::start(line.clone(), settings, |_| panic!("nothing is lost"))
+}
+
 async fn flushed(reporter: &Reporter) {
     tokio::time::timeout(DEADLINE, reporter.flushed()).await.expect("it is answered in time");
 }
@@ -131,16 +137,31 @@ async fn one_that_has_much_to_report_keeps_its_connection() {
 async fn reporters_of_one_process_send_in_turn_and_the_last_ends_the_connection() {
     let agent = agent(&[]);
     let line = Line::from(Client::new(&agent.path));
-    let start = |source: &str| {
-        let settings = ReporterSettings { batch_for: Duration::ZERO, ..ReporterSettings::new(source) };
-        Reporter::start(line.clone(), settings, |_| panic!("nothing is lost"))
-    };
-    let reporters = ["disk", "gpu", "raid"].map(start);
+    let reporters = ["disk", "gpu", "raid"].map(|source| start_on(&line, source));
     for reporter in &reporters {
         flushed(reporter).await;
     }
     let received = agent.received.lock().unwrap();
     assert_eq!((received.connections, received.reports.len(), received.last_ones), (1, 3, 1));
+}
+
+#[tokio::test]
+async fn one_that_is_not_answered_holds_up_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    let listener = UnixListener::bind(&path).unwrap();
+    let line = Line::from(Client::new(&path));
+    let _unanswered = start_on(&line, "disk");
+    let (mut silent, _) = tokio::time::timeout(DEADLINE, listener.accept()).await.unwrap().unwrap();
+    assert_eq!(read_report(&mut silent).await.unwrap().0.source, "disk");
+    let answered = start_on(&line, "gpu");
+    // Sooner than the first one gives up.
+    let accepted = tokio::time::timeout(DEADLINE / 2, listener.accept()).await.expect("it does not wait");
+    let (mut stream, _) = accepted.unwrap();
+    let (report, is_last) = read_report(&mut stream).await.unwrap();
+    assert_eq!((report.source.as_str(), is_last), ("gpu", true));
+    assert!(answer(&mut stream, Act::Take).await);
+    flushed(&answered).await;
 }
 
 #[tokio::test]
