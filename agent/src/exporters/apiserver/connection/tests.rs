@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+
 use super::*;
 use crate::identity::{Kubeconfig, YamlReader};
 
@@ -70,6 +72,26 @@ async fn a_fifo_is_refused_at_once_and_the_file_in_its_place_is_read() {
     fs::remove_file(&fifo).unwrap();
     fs::write(&fifo, AUTHORITY).unwrap();
     assert!(connection.client().await.is_ok());
+}
+
+#[tokio::test]
+async fn credentials_that_are_being_read_are_not_read_once_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    fs::write(&path, text("")).unwrap();
+    let inotify = Inotify::init(InitFlags::IN_NONBLOCK).unwrap();
+    inotify.add_watch(&path, AddWatchFlags::IN_OPEN | AddWatchFlags::IN_CLOSE_NOWRITE).unwrap();
+    let connection = Connection::new(path, FILES_TIMEOUT, Arc::default());
+    // Monitors that are quicker: the wait for it is over with what it waits for.
+    tokio::select! {
+        biased;
+        () = connection.get_ready() => {}
+        () = std::future::ready(()) => {}
+    }
+    let (first, second) = tokio::join!(connection.client(), connection.client());
+    assert_eq!((first.unwrap().generation, second.unwrap().generation), (1, 1));
+    let events = inotify.read_events().unwrap();
+    assert_eq!(events.iter().filter(|event| event.mask.contains(AddWatchFlags::IN_OPEN)).count(), 1);
 }
 
 #[tokio::test]
