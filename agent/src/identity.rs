@@ -11,6 +11,7 @@ mod folder;
 mod kubeconfig;
 mod kubelet;
 mod provisioner;
+mod regular_file;
 mod request;
 mod server;
 mod token;

@@ -4,6 +4,8 @@ mod conclude;
 mod counting;
 mod decode;
 mod fields;
+mod inhibit;
+mod moment;
 mod ring;
 mod start;
 
@@ -15,7 +17,7 @@ use nodewell_model::{Finding, Name, Record};
 
 pub(crate) use fields::Known;
 
-use self::{counting::Counter, ring::Ring, start::Start};
+use self::{counting::Counter, inhibit::Inhibited, ring::Ring, start::Start};
 use crate::{
     Diagnostic,
     matcher::{Found, Haystack, Matcher, Past, Role, Seen, Selected, SlowPattern, Way},
@@ -29,6 +31,8 @@ pub struct Detector {
     ring: Ring,
     /// By rule.
     counters: HashMap<usize, Counter>,
+    /// By rule.
+    inhibited: HashMap<usize, Inhibited>,
     /// For each rule a number shared by the rules of the same reason and condition.
     slots: Vec<u32>,
     selected: Selected,
@@ -67,8 +71,8 @@ impl Detector {
         let matcher = Matcher::new(&set, reader)?;
         let ring = Ring::new(matcher.depth() - 1);
         let slots = slots(&set);
-        let (counters, selected, claimed, ways, host, xids) = Default::default();
-        Ok(Self { set, matcher, ring, counters, slots, selected, claimed, ways, start: None, host, xids })
+        let (counters, inhibited, selected, claimed, ways, host, xids) = Default::default();
+        Ok(Self { set, matcher, ring, counters, inhibited, slots, selected, claimed, ways, start: None, host, xids })
     }
 
     /// The agent started at `started`: rules of Node Problem Detector pass over what is older than their `lookback` or
@@ -109,6 +113,7 @@ impl Detector {
     /// Forgets what was counted and what came before: the records that follow are of another boot.
     pub fn forget(&mut self) {
         self.counters.clear();
+        self.inhibited.clear();
         self.ring = Ring::new(self.matcher.depth() - 1);
         self.host.branch = None;
         self.xids = XidHistory::default();
@@ -144,14 +149,16 @@ impl Detector {
             Role::Match => self.claimed.contains(slot),
             // What was raised a moment ago the caller cannot know.
             Role::Clear => out.is_empty() && !(judged.hears_end)(rule),
-            Role::Revert => false,
+            Role::Until => self.inhibited.get(&pattern.rule).is_none_or(Inhibited::is_empty),
+            Role::Revert | Role::Inhibit => false,
         };
         if is_idle || self.ignores(rule, judged.record) || !judged.admits(rule) {
             return;
         }
         let Some(found) = pattern.find(rule, &judged.haystack, &mut self.ways) else { return };
-        let index = pattern.rule;
-        match pattern.role {
+        let (index, role) = (pattern.rule, pattern.role);
+        match role {
+            Role::Match if self.is_inhibited(index, rule, &found, judged.record) => {}
             Role::Match if rule.decoder.is_some() => self.decode(rule, slot, &found, judged, out),
             Role::Match => {
                 let counted = self.count(index, &found, judged.record);
@@ -164,6 +171,7 @@ impl Detector {
             Role::Revert => {
                 self.counters.entry(index).or_default().revert(&found.subject_text());
             }
+            Role::Inhibit | Role::Until => self.inhibit(index, rule, role, judged.record),
             Role::Clear => {
                 let clear = judged.clear(rule, &found);
                 let is_cleared = out[begin..].iter().any(|other| other.merges_with(&clear));
@@ -178,6 +186,21 @@ impl Detector {
 
     fn is_history(&self, rule: &Rule, condition: Option<&Name>, record: &Record<'_>) -> bool {
         self.start.is_some_and(|start| start.is_history(rule, condition, record))
+    }
+
+    fn is_inhibited(&self, index: usize, rule: &Rule, found: &Found<'_>, record: &Record<'_>) -> bool {
+        let (Some(inhibition), Some(inhibited)) = (&rule.inhibition, self.inhibited.get(&index)) else { return false };
+        !record.test && inhibited.covers(inhibition, found.subject_text().as_deref(), record)
+    }
+
+    /// Takes note of a line by which the rule's matches are inhibited, or are no more.
+    fn inhibit(&mut self, index: usize, rule: &Rule, role: Role, record: &Record<'_>) {
+        let Some(inhibition) = &rule.inhibition else { return };
+        let inhibited = self.inhibited.entry(index).or_default();
+        match role {
+            Role::Until => inhibited.end(inhibition, record),
+            _ => inhibited.begin(inhibition, record),
+        }
     }
 
     /// The count after one more match: `None` while it is too small.

@@ -32,7 +32,7 @@ use crate::{
 
 /// The patterns of all rules of one reader.
 pub struct Matcher {
-    /// In the order of the rules; within a rule matches, reverts, clears.
+    /// In the order of the rules; within a rule in the order of [`Role::ALL`].
     patterns: Vec<Pattern>,
     /// What the text of each has to begin with.
     openings: Vec<Opening>,
@@ -127,7 +127,7 @@ struct Builder {
 
 impl Builder {
     fn add_rule(&mut self, rule: &Rule, index: usize) {
-        let roles = [Role::Match, Role::Revert, Role::Clear].into_iter();
+        let roles = Role::ALL.into_iter();
         for (role, nth) in roles.flat_map(|role| (0..role.patterns(rule).len()).map(move |nth| (role, nth))) {
             match Pattern::new(rule, index, role, nth) {
                 Ok((pattern, windows)) => self.add(pattern, windows),

@@ -13,6 +13,8 @@ mod saved;
 mod syslog;
 mod time;
 mod unread;
+#[cfg(test)]
+mod work;
 mod written;
 
 use std::{
@@ -159,6 +161,8 @@ struct Run<'a> {
     format: Format,
     lanes: Vec<Lane>,
     scan: Scan,
+    /// Where the current line begins in its block.
+    line_begin: usize,
     /// The windows in the current line.
     seen: Vec<u32>,
     /// Some rule has to see every line.
@@ -183,6 +187,7 @@ impl<'a> Run<'a> {
             every_line: lanes.iter().any(|lane| lane.detector.slow_lane().next().is_some()),
             deepest: lanes.iter().map(|lane| lane.detector.matcher().depth()).max().unwrap_or(1),
             scan,
+            line_begin: 0,
             seen: Vec::new(),
             lanes,
             boots: Boots::default(),
@@ -255,6 +260,7 @@ impl<'a> Run<'a> {
         end: usize,
         emit: &mut dyn FnMut(&ReplayFinding),
     ) {
+        self.line_begin = start;
         let mut part = start;
         while let Some(length) = self.part_behind(&block.bytes[part..end]) {
             self.look_at(scan, &block.bytes[part..part + length], 0);
@@ -269,7 +275,13 @@ impl<'a> Run<'a> {
 
     /// Where the next part of a torn line begins.
     fn part_behind(&self, line: &[u8]) -> Option<usize> {
-        if self.format == Format::Dmesg { dmesg::second_stamp(line) } else { None }
+        if self.format != Format::Dmesg {
+            return None;
+        }
+        let next = dmesg::second_stamp(line);
+        #[cfg(test)]
+        work::searched(next.unwrap_or(line.len()));
+        next
     }
 
     fn judge_record(&mut self, block: &Block<'_>, start: usize, end: usize, emit: &mut dyn FnMut(&ReplayFinding)) {
@@ -318,7 +330,7 @@ impl<'a> Run<'a> {
         emit: &mut dyn FnMut(&ReplayFinding),
     ) -> bool {
         let number = self.line + 1;
-        let behind = Behind { bytes: before, reading: self.reading(), sequence: saved.sequence };
+        let behind = Behind { bytes: before, line: self.line_begin, reading: self.reading(), sequence: saved.sequence };
         let raised = &self.raised;
         let hears_end = |rule: &Rule| is_strange || raised.hears_end(rule.condition.as_ref(), &rule.reason);
         let line = Line { saved, number, hears_end: &hears_end };

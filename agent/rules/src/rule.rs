@@ -102,6 +102,7 @@ pub struct Rule {
     pub fields: FieldFilter,
     pub proof: Proof,
     pub counting: Option<Counting>,
+    pub inhibition: Option<Inhibition>,
     pub clears: Clears,
     pub action: Option<Action>,
     /// NPD's `patternGeneratedMessageSuffix`; appended after `"; "`.
@@ -147,6 +148,21 @@ pub struct Counting {
     pub window: Duration,
     /// A match of one of these takes one match back.
     pub revert: Vec<String>,
+}
+
+/// While the log shows that what the rule finds is meant to happen, it is no finding: what is being stopped may fail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inhibition {
+    /// The lines that begin it, each for its subject.
+    pub patterns: Vec<String>,
+    /// The lines that end it.
+    pub until: Vec<String>,
+    /// The field of these lines that names their subject; a line without it shows nothing.
+    pub field: String,
+    /// Subjects that stand for every one.
+    pub all: Vec<String>,
+    /// It ends by itself after so long (record time), and with the boot.
+    pub window: Duration,
 }
 
 /// How a permanent rule's problem ends. Nothing ends because the agent restarted.

@@ -28,6 +28,7 @@ pub(crate) fn rule(reason: &str, pattern: &str) -> Rule {
         fields: FieldFilter::default(),
         proof: Proof::None,
         counting: None,
+        inhibition: None,
         clears: Clears::default(),
         action: None,
         message_suffix: None,

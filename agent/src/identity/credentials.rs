@@ -1,7 +1,6 @@
 //! Credentials that need no file but their own: read from any kubeconfig with all that it names, written as one.
 
 use std::{
-    fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
 };
@@ -13,6 +12,7 @@ use super::{
     certificate::Certificate,
     exec::{self, ExecError},
     kubeconfig::{Context, Kubeconfig, KubeconfigError, User},
+    regular_file,
 };
 
 /// Keys, certificates and tokens are a few kilobytes.
@@ -268,7 +268,7 @@ impl Named<'_> {
 
     fn content(&self, file: &Path) -> Result<Vec<u8>, CredentialsError> {
         let mut content = Vec::new();
-        let read = File::open(file).and_then(|open| open.take(FILE_LIMIT_BYTES).read_to_end(&mut content));
+        let read = regular_file::open(file).and_then(|open| open.take(FILE_LIMIT_BYTES).read_to_end(&mut content));
         read.map_err(|error| self.unread(file, error))?;
         Ok(content)
     }

@@ -8,7 +8,6 @@ mod stamps;
 mod yaml_reader;
 
 use std::{
-    fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
 };
@@ -16,7 +15,7 @@ use std::{
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::exec::Plugin;
+use super::{exec::Plugin, regular_file};
 
 pub use stamps::{Files, stamps};
 pub use yaml_reader::{DATA_ERROR, YamlReader};
@@ -193,7 +192,7 @@ fn folder_of(path: &Path) -> &Path {
 
 fn content(path: &Path) -> Result<Vec<u8>, KubeconfigError> {
     let mut text = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LIMIT_BYTES + 1).read_to_end(&mut text));
+    let read = regular_file::open(path).and_then(|file| file.take(LIMIT_BYTES + 1).read_to_end(&mut text));
     let length = read.map_err(KubeconfigError::File)?;
     if u64::try_from(length).is_ok_and(|length| length <= LIMIT_BYTES) {
         Ok(text)

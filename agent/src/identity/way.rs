@@ -1,7 +1,6 @@
 //! Which kubeconfig the agent goes by: the configured one, the one that root left for it, or the kubelet's own.
 
 use std::{
-    fs::File,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -11,7 +10,10 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::kubeconfig::{Kubeconfig, YamlReader};
+use super::{
+    kubeconfig::{Kubeconfig, YamlReader},
+    regular_file,
+};
 use crate::{
     config::{Config, IdentityMode, kubelet_kubeconfigs},
     runtime::pace,
@@ -96,7 +98,7 @@ impl Way {
 
 /// Whether it and all that its users name can be read by us. Plug-ins are root's to run.
 fn is_usable(path: &Path) -> bool {
-    let can_be_read = |file: &PathBuf| File::open(file).is_ok();
+    let can_be_read = |file: &PathBuf| regular_file::open(file).is_ok();
     let Ok(kubeconfig) = Kubeconfig::read(path, &YamlReader::beside_us()) else { return false };
     let mut users = kubeconfig.users.iter().filter_map(|named| named.user.as_ref());
     users.all(|user| user.exec.is_none() && user.named_files().iter().all(can_be_read))
@@ -132,6 +134,20 @@ mod tests {
         assert_eq!(way.found().await, Path::new("/k"));
         let another = tokio::time::timeout(LOOK_AGAIN_EVERY * 3, way.other_than(Path::new("/k"))).await;
         assert!(another.is_err());
+    }
+
+    #[test]
+    fn a_fifo_is_neither_a_kubeconfig_nor_what_one_names() {
+        let root = tempfile::tempdir().unwrap();
+        let way = Way::below(root.path(), &config(root.path()));
+        let kubelets = root.path().join("etc/kubernetes");
+        fs::create_dir_all(&kubelets).unwrap();
+        nix::unistd::mkfifo(&kubelets.join("kubelet.conf"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(way.now(), None);
+        fs::rename(kubelets.join("kubelet.conf"), kubelets.join("token")).unwrap();
+        fs::write(kubelets.join("kubelet.conf"), r#"{"users": [{"name": "a", "user": {"tokenFile": "token"}}]}"#)
+            .unwrap();
+        assert_eq!(way.now(), None);
     }
 
     #[tokio::test(start_paused = true)]

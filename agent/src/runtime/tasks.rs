@@ -149,16 +149,16 @@ impl Tasks {
         });
     }
 
-    /// Ends all in the order of the data: sources stop, then exporters flush, each within half of `grace`. Names those
-    /// that did not end in time.
+    /// Ends all in the order of the data: sources stop within half of `grace`, then exporters flush within what is left
+    /// of it. Names those that did not end in time.
     pub async fn drain(mut self, grace: Duration) -> Vec<String> {
+        let begin = tokio::time::Instant::now();
+        let (halfway, deadline) = (begin + grace / 2, begin + grace);
         self.threads.iter().for_each(|thread| thread.stop.set());
-        let halfway = tokio::time::Instant::now() + grace / 2;
         while tokio::time::Instant::now() < halfway && self.threads.iter().any(Thread::is_running) {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
         self.stop.set();
-        let deadline = tokio::time::Instant::now() + grace / 2;
         while let Ok(Some(_)) = tokio::time::timeout_at(deadline, self.tasks.join_next()).await {}
         let late = self.threads.into_iter().filter(Thread::is_running).map(|thread| thread.name);
         late.chain((!self.tasks.is_empty()).then(|| "tasks".to_owned())).collect()
@@ -211,6 +211,35 @@ mod tests {
                 receiver.recv().await.unwrap();
                 receiver.recv().await.unwrap();
                 tasks.drain(Duration::from_secs(100)).await;
+            })
+            .await;
+    }
+
+    /// What is late of a task that flushes for so long after the stop, where nothing else takes time.
+    async fn late_after(flush_secs: u64) -> Vec<String> {
+        let mut tasks = Tasks::new(Stop::new().unwrap());
+        let stop = tasks.stop().clone();
+        let (sender, mut running) = tokio::sync::mpsc::unbounded_channel();
+        tasks.supervise("exporter", AtStop::Finish, move || {
+            let (stop, sender) = (stop.clone(), sender.clone());
+            async move {
+                sender.send(()).unwrap();
+                stop.requested().await;
+                tokio::time::sleep(Duration::from_secs(flush_secs)).await;
+            }
+        });
+        running.recv().await.unwrap();
+        tasks.drain(Duration::from_secs(10)).await
+    }
+
+    #[tokio::test]
+    async fn what_sources_leave_of_the_grace_is_the_exporters() {
+        let local = tokio::task::LocalSet::new();
+        local
+            .run_until(async {
+                tokio::time::pause();
+                assert_eq!(late_after(8).await, Vec::<String>::new());
+                assert_eq!(late_after(11).await, ["tasks"]);
             })
             .await;
     }

@@ -5,9 +5,9 @@ use std::{
     time::Duration,
 };
 
-use jiff::Timestamp;
-use nodewell_model::{BootId, Record};
+use nodewell_model::Record;
 
+use super::moment::Moment;
 use crate::rule::Counting;
 
 /// Subjects that one rule counts; the one not seen for the longest makes room.
@@ -99,42 +99,4 @@ impl Counter {
         subject.last_use = self.uses;
         subject
     }
-}
-
-/// When a record was written, by every clock it names.
-#[derive(Debug, Clone, Copy)]
-struct Moment {
-    wall: Timestamp,
-    since_boot: Option<Duration>,
-    boot_id: Option<BootId>,
-}
-
-impl Moment {
-    fn of(record: &Record<'_>) -> Self {
-        Self { wall: record.time, since_boot: record.since_boot, boot_id: record.boot_id }
-    }
-
-    /// Whether `then` still counts. A clock that jumped by more than `window`, in either direction, leaves nothing to
-    /// compare with.
-    fn is_within(&self, window: Duration, then: &Self) -> bool {
-        self.distance_nanos(then).unsigned_abs() < window.as_nanos()
-    }
-
-    /// How long `then` will still count; at least a millisecond, so that the finding has a life.
-    fn left_of(&self, window: Duration, then: &Self) -> Duration {
-        let age = u128::try_from(self.distance_nanos(then)).unwrap_or(0);
-        let left = window.as_nanos().saturating_sub(age);
-        Duration::from_nanos(u64::try_from(left).unwrap_or(u64::MAX)).max(Duration::from_millis(1))
-    }
-
-    fn distance_nanos(&self, then: &Self) -> i128 {
-        match (self.since_boot, then.since_boot) {
-            (Some(now), Some(then_since)) if self.boot_id == then.boot_id => nanos(now) - nanos(then_since),
-            _ => self.wall.as_nanosecond() - then.wall.as_nanosecond(),
-        }
-    }
-}
-
-fn nanos(duration: Duration) -> i128 {
-    i128::try_from(duration.as_nanos()).unwrap_or(i128::MAX)
 }

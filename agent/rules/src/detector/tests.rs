@@ -6,10 +6,13 @@ mod start;
 
 use std::time::Duration;
 
-use nodewell_model::{FindingKind, RequiredProof};
+use nodewell_model::{BootId, FindingKind, RequiredProof};
 
 use super::*;
-use crate::{rule::Proof, testing::*};
+use crate::{
+    rule::{Inhibition, Proof},
+    testing::*,
+};
 
 fn one(message: &str) -> Vec<String> {
     vec![message.to_owned()]
@@ -155,6 +158,59 @@ fn hostile_subjects_are_bounded() {
     assert!(out.is_empty(), "the first subject was forgotten");
     detector.push(&record(b"storm 2999", 1), &mut out);
     assert_eq!(out.len(), 1);
+}
+
+fn inhibited() -> Rule {
+    let patterns = |all: [&str; 2]| all.map(str::to_owned).to_vec();
+    let inhibition = Inhibition {
+        patterns: patterns(["^Stopping ", "^Stopped target "]),
+        until: patterns(["^Starting ", "^Reached target "]),
+        field: "UNIT".to_owned(),
+        all: vec!["multi-user.target".to_owned()],
+        window: Duration::from_secs(60),
+    };
+    Rule { inhibition: Some(inhibition), ..rule("Failed", r"^(?P<subject>\w): failed$") }
+}
+
+#[test]
+fn what_is_being_stopped_may_fail() {
+    let mut detector = detector(vec![inhibited()]);
+    let mut fires = |secs: i64, unit: &str, text: &str| {
+        let fields = vec![("UNIT".to_owned(), unit.as_bytes().to_vec())];
+        let mut out = Vec::new();
+        detector.push(&Record { fields: &fields, ..record(text.as_bytes(), secs) }, &mut out);
+        out.len() == 1
+    };
+    assert!(fires(0, "a", "a: failed"));
+    assert!(!fires(1, "a", "Stopping A"));
+    assert!(!fires(2, "a", "a: failed"));
+    assert!(fires(2, "b", "b: failed"), "it is another");
+    assert!(!fires(3, "a", "Starting A"));
+    assert!(fires(4, "a", "a: failed"), "it was started again");
+    assert!(!fires(10, "a", "Stopping A") && !fires(69, "a", "a: failed"));
+    assert!(fires(70, "a", "a: failed"), "no stop takes so long");
+    assert!(!fires(100, "multi-user.target", "Stopped target X") && !fires(101, "b", "b: failed"));
+    assert!(!fires(102, "multi-user.target", "Reached target X"));
+    assert!(fires(103, "b", "b: failed"), "the system goes on");
+    assert!(!fires(200, "", "Stopping A"));
+    assert!(fires(201, "a", "a: failed"), "a line that names nothing shows nothing");
+}
+
+#[test]
+fn a_stop_is_of_one_boot_and_no_test_is_inhibited() {
+    let mut detector = detector(vec![inhibited()]);
+    let fields = vec![("UNIT".to_owned(), b"a".to_vec())];
+    let mut fires = |boot: &str, text: &str, test: bool| {
+        let boot_id = BootId::parse(&boot.repeat(32));
+        assert!(boot_id.is_some());
+        let mut out = Vec::new();
+        detector.push(&Record { fields: &fields, boot_id, test, ..record(text.as_bytes(), 1) }, &mut out);
+        out.len() == 1
+    };
+    assert!(!fires("1", "Stopping A", false));
+    assert!(fires("1", "a: failed", true));
+    assert!(!fires("1", "a: failed", false));
+    assert!(fires("2", "a: failed", false));
 }
 
 #[test]

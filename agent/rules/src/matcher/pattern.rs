@@ -27,6 +27,10 @@ pub enum Role {
     Revert,
     /// The rule's problem is over.
     Clear,
+    /// What the rule finds from here on is meant to happen.
+    Inhibit,
+    /// It is not any more.
+    Until,
 }
 
 /// One compiled pattern.
@@ -59,12 +63,16 @@ pub(crate) struct Found<'t> {
 }
 
 impl Role {
+    pub(super) const ALL: [Self; 5] = [Self::Match, Self::Revert, Self::Clear, Self::Inhibit, Self::Until];
+
     /// The patterns of `rule` that have it.
     pub(super) fn patterns(self, rule: &Rule) -> &[String] {
         match self {
             Self::Match => &rule.patterns,
             Self::Revert => rule.counting.as_ref().map(|counting| &*counting.revert).unwrap_or_default(),
             Self::Clear => &rule.clears.patterns,
+            Self::Inhibit => rule.inhibition.as_ref().map(|inhibition| &*inhibition.patterns).unwrap_or_default(),
+            Self::Until => rule.inhibition.as_ref().map(|inhibition| &*inhibition.until).unwrap_or_default(),
         }
     }
 }

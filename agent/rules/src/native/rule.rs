@@ -4,6 +4,7 @@ mod clears;
 mod decoder;
 mod examples;
 mod filter;
+mod inhibit;
 mod patterns;
 
 use nodewell_faults::Decoder;
@@ -13,7 +14,7 @@ use crate::{
     draft::{Draft, ReaderDraft, RuleDraft, Use},
     reader::built_in,
     report::Report,
-    rule::{Counting, FieldFilter, Format, Proof, Rule},
+    rule::{Counting, FieldFilter, Format, Inhibition, Proof, Rule},
 };
 use clears::Raises;
 use nodewell_settings::{Section, StringAt, TableAt};
@@ -35,6 +36,7 @@ const KEYS: &[&str] = &[
     "count",
     "window",
     "revert",
+    "inhibit",
     "clears",
     "action",
     "origin",
@@ -146,6 +148,7 @@ struct Body<'a> {
     fields: FieldFilter,
     proof: Proof,
     counting: Option<Counting>,
+    inhibition: Option<Inhibition>,
     origin: String,
     explain: String,
 }
@@ -176,6 +179,7 @@ fn read_rule(section: Section<'_>, head: Head<'_>, report: &mut Report<'_>) -> O
         fields: body.fields,
         proof: body.proof,
         counting: body.counting,
+        inhibition: body.inhibition,
         clears,
         action: head.action,
         message_suffix: None,
@@ -197,6 +201,7 @@ fn read_body<'a>(section: Section<'a>, report: &mut Report<'_>) -> Body<'a> {
         lines: section.number("lines", 1..=MOST_LINES, report).map_or(1, |lines| lines as usize),
         fields: filter::read(section, report),
         counting: read_counting(section, report),
+        inhibition: inhibit::read(section, report),
         origin: read_prose(section, "origin", report),
         explain: read_prose(section, "explain", report),
     }

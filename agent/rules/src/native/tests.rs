@@ -44,8 +44,8 @@ fn good_files_have_no_errors() {
 }
 
 #[test]
-fn decoders_do_what_their_examples_show() {
-    for name in ["06-decoder.toml", "07-fabric-manager.toml"] {
+fn decoders_and_inhibitions_do_what_their_examples_show() {
+    for name in ["06-decoder.toml", "07-fabric-manager.toml", "08-inhibit.toml"] {
         assert_eq!(crate::check_examples(&succeeding(name).set), [], "{name}");
     }
 }
@@ -106,6 +106,14 @@ fn a_counting_journal_rule_keeps_its_fields_and_window() {
     assert_eq!(rule.fields.without, ["CONTAINER_ID"]);
     assert!(!rule.clears.boot, "only the kernel's word ends with the kernel");
     assert_eq!((&*rule.monitor, loaded.set.readers.len()), ("journal-monitor", 1));
+}
+
+#[test]
+fn an_inhibited_rule_keeps_what_inhibits_it() {
+    let loaded = succeeding("08-inhibit.toml");
+    let inhibition = only_rule(&loaded).inhibition.as_ref().unwrap();
+    assert_eq!((inhibition.patterns.len(), &*inhibition.until[0], &*inhibition.field), (2, "^Start", "UNIT"));
+    assert_eq!((&*inhibition.all[0], inhibition.window), ("multi-user.target", Duration::from_secs(600)));
 }
 
 #[test]

@@ -51,6 +51,7 @@ fn read_rule(object: &Object<'_>, monitor: &Monitor, report: &mut Report<'_>) ->
         fields: monitor.plugin.fields.clone(),
         proof: Proof::None,
         counting: None,
+        inhibition: None,
         clears,
         action: None,
         message_suffix: (!suffix.is_empty()).then_some(suffix),

@@ -58,9 +58,11 @@ pub(super) struct Line<'a> {
     pub(super) hears_end: &'a dyn Fn(&Rule) -> bool,
 }
 
-/// The lines before the current one.
+/// What stands before the current record.
 pub(super) struct Behind<'a> {
     pub(super) bytes: &'a [u8],
+    /// Where the line of the current record begins, which may have other records before it.
+    pub(super) line: usize,
     pub(super) reading: Reading<'a>,
     /// The kernel's number of the current line: one before it with a larger number is of another boot.
     pub(super) sequence: Option<u64>,
@@ -190,16 +192,24 @@ impl Behind<'_> {
     /// Where the records are, the last first.
     fn records(&self) -> impl Iterator<Item = Range<usize>> {
         let (bytes, reading) = (self.bytes, self.reading);
-        let mut end = bytes.len();
+        // Its beginning is not searched for: a line of very many parts would be searched with each of them.
+        let same_line = (self.line < bytes.len()).then_some(self.line..bytes.len());
+        let mut end = self.line;
         let lines = std::iter::from_fn(move || {
-            let last = end.checked_sub(1)?;
-            // No newline is there where the current record is a part of the same line.
-            let line_end = if bytes[last] == b'\n' { last } else { end };
-            end = memchr::memrchr(b'\n', &bytes[..line_end]).map_or(0, |newline| newline + 1);
-            Some(end..line_end)
+            let newline = end.checked_sub(1)?;
+            end = line_start(bytes, newline);
+            Some(end..newline)
         });
-        lines.flat_map(move |line| reading.records_back(bytes, line))
+        same_line.into_iter().chain(lines).flat_map(move |line| reading.records_back(bytes, line))
     }
+}
+
+/// Where the line of `bytes` that ends at `end` begins.
+fn line_start(bytes: &[u8], end: usize) -> usize {
+    let start = memchr::memrchr(b'\n', &bytes[..end]).map_or(0, |newline| newline + 1);
+    #[cfg(test)]
+    super::work::searched(end - start);
+    start
 }
 
 impl PastOf<'_> {

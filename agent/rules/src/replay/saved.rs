@@ -93,7 +93,10 @@ impl Reading<'_> {
             let until = end?;
             let last = if may_be_torn { dmesg::last_stamp(&bytes[start..until]) } else { None };
             end = last.map(|at| start + at);
-            Some(end.unwrap_or(start)..until)
+            let begin = end.unwrap_or(start);
+            #[cfg(test)]
+            super::work::searched(until - begin);
+            Some(begin..until)
         })
     }
 

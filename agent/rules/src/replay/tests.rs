@@ -202,6 +202,25 @@ fn a_part_of_a_torn_line_is_judged_by_its_own_windows() {
     }
 }
 
+/// A line has two MiB at most, and every part of it may be one that a rule looks back from.
+#[test]
+fn parts_of_a_torn_line_are_looked_back_at_without_the_whole_line() {
+    let two = Rule { lines: 2, ..rule("Two", r"^disk (?P<subject>\w) failed\nretrying$") };
+    let searched = |parts: usize| {
+        let torn = "[    1.000000] disk a failed[    1.000001] retrying".repeat(parts);
+        let mut lines = Vec::new();
+        let bytes = work::of(|| {
+            let replay = Replay::new(set_of(vec![two.clone()]), Format::Dmesg);
+            let log = format!("[    0.000001] booted\n{torn}\n[    2.000000] retrying\n");
+            replay.run(log.as_bytes(), |finding| lines.push(finding.line)).unwrap();
+        });
+        assert_eq!(lines, vec![2; parts], "and none in the line behind");
+        bytes
+    };
+    let (some, twice) = (searched(500), searched(1000));
+    assert!(some > 0 && twice < some * 5 / 2, "{some} bytes searched, {twice} for twice as many parts");
+}
+
 #[test]
 fn an_empty_log_has_no_findings() {
     for format in [Format::Auto, Format::Kmsg, Format::Dmesg, Format::Syslog, Format::JournalJson] {

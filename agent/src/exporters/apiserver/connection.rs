@@ -58,7 +58,7 @@ pub(super) struct Connection {
     client_source: ClientSource,
     request_timeout: Duration,
     stats: Arc<ApiStats>,
-    state: Mutex<ClientState>,
+    state: Arc<Mutex<ClientState>>,
     /// At most one thread reads files: a hung disk must not collect threads.
     reader: Arc<Semaphore>,
     resolver: Resolver,
@@ -98,7 +98,7 @@ impl Connection {
         let client_source = client_source.into();
         let files = client_source.file().map(|file| (file.clone(), None)).into_iter().collect();
         let factory = client_source.client().map(|client| Arc::new(ClientFactory::given(client.clone())));
-        let state = Mutex::new(ClientState { files, factory, ..ClientState::default() });
+        let state = Arc::new(Mutex::new(ClientState { files, factory, ..ClientState::default() }));
         let reader = Arc::new(Semaphore::new(1));
         Self {
             client_source,
@@ -224,22 +224,33 @@ impl Connection {
         let known = self.state().known();
         match known {
             Some(known) => Ok(known),
-            None => self.connect().await,
+            // They may be being read already, for a caller that does not wait for them any more.
+            None => self.read_credentials(ClientState::known).await,
         }
     }
 
     /// Reads the credentials; until that works the client that there was stays.
     async fn connect(&self) -> Result<NumberedClient, RequestError> {
-        let Some(path) = self.client_source.file().cloned() else {
-            return self.state().renewed().ok_or_else(|| RequestError::Credentials("no client".to_owned()));
-        };
-        let resolver = self.resolver.clone();
-        let (files, opened) = self.read_files(move || Ok(open(&path, resolver))).await?;
-        let mut state = self.state();
-        // What could not be used is watched too: the file that is missing now is the one that will appear.
-        state.files = files;
-        state.factory = Some(Arc::new(opened?));
-        state.renewed().ok_or_else(|| RequestError::Credentials("no client".to_owned()))
+        self.read_credentials(|_| None).await
+    }
+
+    /// The same unless, by the time it is our turn to read, there is a client that will do. What was read is kept
+    /// whether or not the caller still waits for it.
+    async fn read_credentials(
+        &self,
+        will_do: fn(&mut ClientState) -> Option<NumberedClient>,
+    ) -> Result<NumberedClient, RequestError> {
+        let Some(path) = self.client_source.file().cloned() else { return self.state().new_client() };
+        let (resolver, state) = (self.resolver.clone(), Arc::clone(&self.state));
+        self.read_files(move || {
+            let will_do = will_do(&mut locked(&state));
+            if let Some(client) = will_do {
+                return Ok(client);
+            }
+            let (files, opened) = open(&path, resolver);
+            locked(&state).take_up(files, opened)
+        })
+        .await
     }
 
     /// Files may be on a disk that hangs: they are read on a thread of their own, and not waited for without end.
@@ -261,11 +272,30 @@ impl Connection {
     }
 
     fn state(&self) -> MutexGuard<'_, ClientState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 }
 
+fn locked(state: &Mutex<ClientState>) -> MutexGuard<'_, ClientState> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl ClientState {
+    /// What was read. What could not be used is watched too: the file that is missing now is the one that will appear.
+    fn take_up(
+        &mut self,
+        files: Files,
+        opened: Result<ClientFactory, RequestError>,
+    ) -> Result<NumberedClient, RequestError> {
+        self.files = files;
+        self.factory = Some(Arc::new(opened?));
+        self.new_client()
+    }
+
+    fn new_client(&mut self) -> Result<NumberedClient, RequestError> {
+        self.renewed().ok_or_else(|| RequestError::Credentials("no client".to_owned()))
+    }
+
     /// The client in use, or one with connections of its own where the last one was given up.
     fn known(&mut self) -> Option<NumberedClient> {
         match &self.client {

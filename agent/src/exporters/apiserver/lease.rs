@@ -9,7 +9,7 @@
 mod object;
 mod shutdown;
 
-use std::time::Duration;
+use std::{future::ready, pin::pin, time::Duration};
 
 use super::{
     connection::{AcceptedAnswer, RequestError},
@@ -35,22 +35,34 @@ struct Lease<'a> {
 /// Renews the Lease until the stop. It then runs out by itself: after a stop as after a crash, no agent looks after the
 /// node.
 pub(super) async fn run(shared: &Shared) {
-    if shared.config.lease.mode == LeaseMode::Never {
-        return;
+    if shared.config.lease.mode != LeaseMode::Never {
+        run_until(shared, shutdown::ending_boot(&shared.config.checks)).await;
     }
+}
+
+/// `ending_boot` is asked once the stop has come; it names the boot that ends, if one does.
+pub(super) async fn run_until(shared: &Shared, ending_boot: impl Future<Output = Option<String>>) {
     let mut control_loop = Lease::new(shared);
+    let mut stops = shared.stop.subscribe();
+    let mut ending_boot = pin!(async move {
+        let _ = stops.wait_for(|stops| *stops).await;
+        ending_boot.await
+    });
     let mut uid = shared.uid.subscribe();
     let mut credential_changes = shared.credential_changes.subscribe();
     let mut stop = shared.stop.subscribe();
     loop {
         if *stop.borrow_and_update() {
-            return control_loop.announce_shutdown().await;
+            return control_loop.announce_shutdown(ending_boot).await;
         }
         let known = uid.borrow_and_update().is_some();
         let due = known.then(|| control_loop.due());
         if due.is_some_and(|due| due <= shared.clock.boottime()) {
-            control_loop.renew().await;
-            continue;
+            tokio::select! {
+                () = control_loop.renew() => continue,
+                // A renewal that is not answered holds up neither the stop nor an announcement.
+                boot_id = &mut ending_boot => return control_loop.announce_shutdown(ready(boot_id)).await,
+            }
         }
         tokio::select! {
             _ = uid.changed() => control_loop.try_at_once(),
@@ -102,12 +114,12 @@ impl<'a> Lease<'a> {
     }
 
     /// The last thing that is written, where the whole system shuts down. A Lease that was never there says nothing.
-    async fn announce_shutdown(&self) {
+    async fn announce_shutdown(&self, ending_boot: impl Future<Output = Option<String>>) {
         if self.renewed_at.is_none() {
             return;
         }
         let config = &self.shared.config;
-        let Some(boot_id) = shutdown::ending_boot(&config.checks).await else { return };
+        let Some(boot_id) = ending_boot.await else { return };
         match self.shared.connection.send(&object::announce(config, &boot_id, self.shared.clock.wall())).await {
             Ok(_) => tracing::info!(boot_id, "the system shuts down: the Lease says so"),
             Err(error) => tracing::warn!(%error, "the system shuts down, and the Lease does not say so"),

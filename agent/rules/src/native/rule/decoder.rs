@@ -7,7 +7,7 @@ use crate::report::Report;
 use nodewell_settings::Section;
 
 /// What the decoder gives in their place.
-const SAID_BY_DECODERS: [&str; 10] = [
+const SAID_BY_DECODERS: [&str; 11] = [
     "type",
     "condition",
     "severity",
@@ -17,6 +17,7 @@ const SAID_BY_DECODERS: [&str; 10] = [
     "count",
     "window",
     "revert",
+    "inhibit",
     "shows-healthy-condition",
 ];
 

@@ -24,7 +24,7 @@ fn read_where(section: Section<'_>, report: &mut Report<'_>) -> Vec<(String, Vec
 }
 
 /// Journal fields and kmsg's `SUBSYSTEM` and `DEVICE` are all of this form; anything else would never match.
-fn check_name(field: StringAt<'_>, report: &mut Report<'_>) {
+pub(super) fn check_name(field: StringAt<'_>, report: &mut Report<'_>) {
     let fine = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
     if !field.text.bytes().all(fine) {
         report.error(field.at, format!("a field is upper-case letters, digits and _, not {:?}", field.text));

@@ -53,6 +53,7 @@ pub(super) fn read(args: &[Text], meaning: &Meaning<'_>, report: &mut Report<'_>
         clears: clears(meaning),
         lookback: Some(counting.window),
         counting: Some(counting),
+        inhibition: None,
         action: None,
         message_suffix: None,
         boot_delay,

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+
 use super::*;
 use crate::identity::{Kubeconfig, YamlReader};
 
@@ -43,18 +45,59 @@ const AUTHORITY: &str = "-----BEGIN CERTIFICATE-----\n\
     L/ok0dzi+MUHAiEA4BgnXtXltTiLosnXCv3+oC9RPCOJc6ne2zuk7aaOMHs=\n\
     -----END CERTIFICATE-----\n";
 
+/// A kubeconfig whose cluster has `authority`, a key with its comma.
+fn text(authority: &str) -> String {
+    format!(
+        r#"{{"apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{{"name": "c", "cluster": {{{authority} "server": "https://h"}}}}],
+        "users": [{{"name": "u", "user": {{"token": "t"}}}}],
+        "contexts": [{{"name": "c", "context": {{"cluster": "c", "user": "u"}}}}]}}"#
+    )
+}
+
+/// One reader is all there is: what waits for a writer for ever would be the last that is read.
+#[tokio::test]
+async fn a_fifo_is_refused_at_once_and_the_file_in_its_place_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, fifo) = (folder.path().join("kubeconfig"), folder.path().join("ca.crt"));
+    let connection = Connection::new(path.clone(), FILES_TIMEOUT, Arc::default());
+    let refused = async || connection.client().await.err().unwrap().to_string();
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let error = refused().await;
+    assert!(error.contains(&format!("{}: it is a FIFO, ", path.display())), "{error}");
+    fs::rename(&path, &fifo).unwrap();
+    fs::write(&path, text(r#""certificate-authority": "ca.crt","#)).unwrap();
+    let error = refused().await;
+    assert!(error.contains(&format!("cannot read {}, which it names: it is a FIFO, ", fifo.display())), "{error}");
+    fs::remove_file(&fifo).unwrap();
+    fs::write(&fifo, AUTHORITY).unwrap();
+    assert!(connection.client().await.is_ok());
+}
+
+#[tokio::test]
+async fn credentials_that_are_being_read_are_not_read_once_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    fs::write(&path, text("")).unwrap();
+    let inotify = Inotify::init(InitFlags::IN_NONBLOCK).unwrap();
+    inotify.add_watch(&path, AddWatchFlags::IN_OPEN | AddWatchFlags::IN_CLOSE_NOWRITE).unwrap();
+    let connection = Connection::new(path, FILES_TIMEOUT, Arc::default());
+    // Monitors that are quicker: the wait for it is over with what it waits for.
+    tokio::select! {
+        biased;
+        () = connection.get_ready() => {}
+        () = std::future::ready(()) => {}
+    }
+    let (first, second) = tokio::join!(connection.client(), connection.client());
+    assert_eq!((first.unwrap().generation, second.unwrap().generation), (1, 1));
+    let events = inotify.read_events().unwrap();
+    assert_eq!(events.iter().filter(|event| event.mask.contains(AddWatchFlags::IN_OPEN)).count(), 1);
+}
+
 #[tokio::test]
 async fn a_file_that_unusable_credentials_name_is_looked_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kubeconfig");
-    let text = |authority: &str| {
-        format!(
-            r#"{{"apiVersion": "v1", "kind": "Config", "current-context": "c",
-            "clusters": [{{"name": "c", "cluster": {{{authority} "server": "https://h"}}}}],
-            "users": [{{"name": "u", "user": {{"token": "t"}}}}],
-            "contexts": [{{"name": "c", "context": {{"cluster": "c", "user": "u"}}}}]}}"#
-        )
-    };
     fs::write(&path, text("")).unwrap();
     let connection = Connection::new(path.clone(), FILES_TIMEOUT, Arc::default());
     let first = connection.connect().await.unwrap().generation;

@@ -1,5 +1,6 @@
 //! The conditions loop.
 
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nodewell_model::view::ApiserverState;
 use serde_json::{Value, json};
 
@@ -228,23 +229,16 @@ async fn new_credentials_are_used_without_a_rejection() {
 async fn the_credentials_are_read_while_monitors_start() {
     let server = Server::start().await;
     let kubeconfig = server.kubeconfig();
-    let text = std::fs::read_to_string(&kubeconfig).unwrap();
-    std::fs::remove_file(&kubeconfig).unwrap();
-    // What is written to it waits until it is read.
-    nix::unistd::mkfifo(&kubeconfig, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let inotify = Inotify::init(InitFlags::IN_CLOEXEC).unwrap();
+    inotify.add_watch(&kubeconfig, AddWatchFlags::IN_CLOSE_NOWRITE).unwrap();
     let never = Duration::from_secs(3600);
     let waits =
         ApiserverConfig { start_grace: never, file_check: never, file_check_failing: never, ..config(kubeconfig) };
     let bench = Bench::start(waits);
     let (done, was_read) = oneshot::channel();
-    let path = server.kubeconfig();
-    std::thread::spawn(move || {
-        let mut pipe = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
-        // What reads it after that is no part of this, and would wait for ever.
-        replace(&path, &text);
-        done.send(std::io::Write::write_all(&mut pipe, text.as_bytes()))
-    });
-    timeout(DEADLINE, was_read).await.unwrap().unwrap().unwrap();
+    // It waits until the file is closed by what has read it.
+    std::thread::spawn(move || done.send(inotify.read_events().is_ok()));
+    assert_eq!(timeout(DEADLINE, was_read).await.unwrap(), Ok(true));
     assert!(server.seen("").is_empty(), "no monitor has reported");
     bench.set(&[("A", False)]);
     bench.until("connected", |view| view.state == ApiserverState::Connected).await;

@@ -5,7 +5,11 @@ use serde_json::json;
 use tokio::{sync::watch, time::sleep};
 
 use super::{
-    super::{ends_within, lease::DEADLINE_TO_ASK},
+    super::{
+        control_loop::Shared,
+        ends_within,
+        lease::{DEADLINE_TO_ASK, run_until},
+    },
     *,
 };
 use ConditionStatus::False;
@@ -78,6 +82,49 @@ fn an_announcement_has_time_and_systemd_waits_for_it() {
     assert!(systemd > whole && crate::daemon::SHUTDOWN_GRACE > announcement && announcement > DEADLINE_TO_ASK);
     // All of the system's services stop beside it.
     assert!(DEADLINE_TO_ASK >= Duration::from_secs(5));
+}
+
+/// A renewal that is never answered, of an exporter that would wait for it longer than any test.
+fn patient(server: &Server) -> ApiserverConfig {
+    let long = Duration::from_secs(3600);
+    ApiserverConfig { request_timeout: long, announcement_grace: long, ..with_lease(server, LeaseMode::Auto) }
+}
+
+async fn a_renewal_hangs(server: &Server) {
+    server.until("renewals", |server| renewals(server) >= 2).await;
+    server.script(LEASE, [Reply::Hang]);
+    let before = renewals(server);
+    server.until("one without an answer", |server| renewals(server) > before).await;
+}
+
+#[tokio::test]
+async fn a_stop_waits_for_no_renewal_that_is_not_answered() {
+    let server = Server::start().await;
+    let mut bench = Bench::start(patient(&server));
+    bench.set(&[("A", False)]);
+    a_renewal_hangs(&server).await;
+    bench.stop().await;
+}
+
+#[tokio::test]
+async fn a_shutdown_is_announced_amid_a_renewal_that_is_not_answered() {
+    let server = Server::start().await;
+    let (shared_state, _commands) = SharedState::new("n1");
+    let handles =
+        ExporterHandles { shared_state, stats: Arc::default(), notices: None, checkpoint: EventsCheckpoint::default() };
+    let shared = Shared::new(patient(&server), handles);
+    shared.learn_uid("uid-1".to_owned());
+    let asked_at_the_stop = async {
+        assert!(*shared.stop.borrow());
+        Some("boot-1".to_owned())
+    };
+    let stops = async {
+        a_renewal_hangs(&server).await;
+        shared.stop.send_replace(true);
+    };
+    let ended = timeout(DEADLINE, async { tokio::join!(run_until(&shared, asked_at_the_stop), stops) }).await;
+    assert!(ended.is_ok());
+    assert_eq!(server.lease().unwrap()["metadata"]["annotations"]["nodewell.dev/shutdown"], "boot-1");
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ const COMMAND: &str = "UPDATE_GOLDEN=1 cargo test -p nodewell-rules --lib outlin
 /// Each pattern of the rules, and how many lines its rule looks at.
 fn patterns(set: &RuleSet) -> impl Iterator<Item = (&str, usize)> {
     set.rules.iter().flat_map(|rule| {
-        let all = [Role::Match, Role::Revert, Role::Clear].into_iter().flat_map(move |role| role.patterns(rule));
+        let all = Role::ALL.into_iter().flat_map(move |role| role.patterns(rule));
         all.map(move |pattern| (pattern.as_str(), rule.lines))
     })
 }
