@@ -5,6 +5,7 @@
 //! that this process has none of them open, and their conditions are Unknown.
 
 mod drivers;
+mod hw_counters_share;
 mod inventory_share;
 mod poll_loop;
 mod tick;
@@ -24,11 +25,13 @@ use crate::{
         status_line::StatusLine,
         worker::{client::WorkerClient, process::SelfExec, protocol::WorkerConfig, stuck::WorkerIdentity},
     },
+    hw_counters::HwCountersFile,
     inventory::InventoryFiles,
     runtime::notify,
 };
 
 use drivers::{Change, Drivers};
+use hw_counters_share::HwCountersShare;
 use inventory_share::InventoryShare;
 use poll_loop::{PollLoop, PollTiming};
 use tick::Watched;
@@ -48,6 +51,8 @@ pub(super) struct RunnerPlan {
     pub(super) pod_names: PodNames,
     /// Where its inventory is shown, beside the agent's own socket.
     pub(super) inventory_files: InventoryFiles,
+    /// The same for what drivers count and no check judges.
+    pub(super) hw_counters_file: HwCountersFile,
     /// In place of every check's own: for tests.
     pub(super) interval: Option<Duration>,
     pub(super) deadline: Option<Duration>,
@@ -63,6 +68,7 @@ pub(super) struct Runner<'a> {
     drivers: Drivers,
     release_file: ReleaseFile,
     inventory_share: InventoryShare,
+    hw_counters_share: HwCountersShare,
     is_released: bool,
     /// Once every check has been judged since the start.
     is_trimmed: bool,
@@ -80,6 +86,7 @@ impl<'a> Runner<'a> {
         let drivers = Drivers::new(plan.group, &plan.worker_config.roots);
         let release_file = ReleaseFile::of(&plan.release_socket, plan.group);
         let inventory_share = InventoryShare::new(plan.inventory_files.clone());
+        let hw_counters_share = HwCountersShare::new(plan.hw_counters_file.clone());
         Self {
             plan,
             status_line,
@@ -89,6 +96,7 @@ impl<'a> Runner<'a> {
             drivers,
             release_file,
             inventory_share,
+            hw_counters_share,
             is_released: false,
             is_trimmed: false,
         }
@@ -153,6 +161,9 @@ impl<'a> Runner<'a> {
         poll_loop.save(self.condition_reporter.reported(poll_loop.check));
         if let Some(view) = poll_loop.inventory_view() {
             self.inventory_share.show(&view);
+        }
+        if let Some(view) = poll_loop.hw_counters() {
+            self.hw_counters_share.show(&view);
         }
         self.note_whether_all_is_reported();
         self.status_line.part(self.plan.worker_group.as_str(), self.summary());
