@@ -59,6 +59,7 @@ pub(crate) use worker::{Stat, TaskName};
 use crate::{
     config::Flags as AgentFlags,
     detectors::{pod_names::PodNamesFile, proof::HostRoots},
+    hw_counters::HwCountersFile,
     inventory::InventoryFiles,
     runtime::notify,
 };
@@ -234,6 +235,7 @@ impl Setup {
             release_socket: self.releases_of.clone().unwrap_or_else(|| self.client.path().to_owned()),
             pod_names,
             inventory_files: InventoryFiles::of(self.client.path()),
+            hw_counters_file: HwCountersFile::of(self.client.path()),
             interval: self.test_flags.interval,
             deadline: self.test_flags.deadline,
         }

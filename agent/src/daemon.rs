@@ -26,7 +26,7 @@ use crate::{
     exporters::{
         self,
         apiserver::{ApiStats, EventsCheckpoint, ExporterHandles},
-        metrics::{MetricSources, Statistics},
+        metrics::{CheckFiles, MetricSources, Statistics},
     },
     identity::Way,
     injection::RuleInjector,
@@ -328,7 +328,7 @@ impl Agent {
                     store: self.shared_state.store().clone(),
                     statistics: Rc::new(Statistics::new(self.config.statistics.enabled, self.config.cluster.clone())),
                     cluster: self.config.cluster.as_deref().map(Rc::from),
-                    inventory: InventoryFiles::of(&self.config.socket.path),
+                    check_files: CheckFiles::of(&self.config.socket.path),
                 };
                 let guard = self.config.metrics_tls.guard();
                 self.vital.spawn_local(boxed(exporters::metrics::serve(listener, guard, sources)));

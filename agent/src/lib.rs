@@ -11,6 +11,7 @@ pub mod detectors;
 pub mod exporters;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+pub mod hw_counters;
 pub mod identity;
 pub mod injection;
 pub mod inventory;

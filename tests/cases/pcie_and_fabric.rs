@@ -11,17 +11,21 @@ use nodewell_tests::{
     wait::until,
 };
 
+use crate::statistics_metrics::count_in_the_guide;
+
 pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("pcie-and-fabric")
         .case("one_error_in_counter_and_log_is_one_problem", one_error_in_counter_and_log_is_one_problem)
-        .case("a_port_that_errs_is_named", a_port_that_errs_is_named);
+        .case("a_port_that_errs_is_named", a_port_that_errs_is_named)
+        .case("what_drivers_count_is_a_metric_and_no_problem", what_drivers_count_is_a_metric_and_no_problem);
 }
 
 const CARD: &str = "0000:01:00.0";
 const DEVICE: &str = "sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0";
 const ROOT_PORT: &str = "sys/devices/pci0000:00/0000:00:01.0";
 const COUNTERS: &str = "sys/class/infiniband/mlx5_0/ports/1/counters";
+const HW_COUNTERS: &str = "sys/class/infiniband/mlx5_0/ports/1/hw_counters";
 
 /// A machine with one card below one root port, and a fabric's port on the card.
 fn machine() -> Plan {
@@ -85,4 +89,31 @@ fn a_port_that_errs_is_named() {
     agent.plan().file(&format!("{COUNTERS}/symbol_error"), "207\n");
     let problem = problem(&agent, "NetworkUnhealthy", |_| true);
     assert_eq!((problem.reason.as_str(), problem.subject.as_deref()), ("FabricSymbolErrors", Some("mlx5_0/1")));
+}
+
+/// Until a page of metrics is as it `is`.
+fn wait_page(agent: &Agent, what: &str, is: impl Fn(&str) -> bool) -> String {
+    until(what, || Some(agent.metrics()).filter(|page| is(page)))
+}
+
+fn what_drivers_count_is_a_metric_and_no_problem() {
+    let plan = machine();
+    for (name, text) in [("out_of_sequence", "7\n"), ("rx_read_requests", "7\n"), ("np_cnp_sent", "-7\n")] {
+        plan.file(&format!("{HW_COUNTERS}/{name}"), text);
+    }
+    let agent = plan.start();
+    let _check_process = started(agent.plan());
+    let series = "nodewell_fabric_hw_counter_total{device=\"mlx5_0\",port=\"1\",counter=\"out_of_sequence\"}";
+    let page = wait_page(&agent, "the counter is shown", |page| page.contains(&format!("{series} 7\n")));
+    assert!(!page.contains("rx_read_requests") && !page.contains("np_cnp_sent"), "{page}");
+    count_in_the_guide(&page);
+
+    agent.plan().file(&format!("{HW_COUNTERS}/out_of_sequence"), "7000000007\n");
+    wait_page(&agent, "the counter grows", |page| page.contains(&format!("{series} 7000000007\n")));
+    // The port is judged in the same round, and reported as well.
+    agent.wait_condition("NetworkUnhealthy", "False");
+    fs::remove_dir_all(agent.plan().folder().join(HW_COUNTERS)).unwrap();
+    wait_page(&agent, "the counter is gone", |page| !page.contains("nodewell_fabric_"));
+    let condition = agent.condition("NetworkUnhealthy").unwrap();
+    assert!(condition.problems.is_empty(), "{condition:?}");
 }

@@ -1,6 +1,7 @@
 //! Fabrics: ports of InfiniBand and RoCE cards that go down, flap, slow down or make errors.
 
 mod counters;
+mod hw_counters;
 mod judge;
 mod link_downs;
 mod port;
@@ -8,6 +9,7 @@ mod reader;
 mod reading;
 mod recovery;
 mod settings;
+mod shown_counters;
 
 pub use judge::FabricJudge;
 pub use reader::FabricReader;

@@ -5,6 +5,7 @@
 //! that this process has none of them open, and their conditions are Unknown.
 
 mod drivers;
+mod hw_counters_share;
 mod inventory_share;
 mod orders;
 mod poll_loop;
@@ -28,11 +29,13 @@ use crate::{
         status_line::StatusLine,
         worker::{client::WorkerClient, process::SelfExec, protocol::WorkerConfig, stuck::WorkerIdentity},
     },
+    hw_counters::HwCountersFile,
     inventory::InventoryFiles,
     runtime::{notify, pace},
 };
 
 use drivers::{Change, Drivers};
+use hw_counters_share::HwCountersShare;
 use inventory_share::InventoryShare;
 use orders::Orders;
 use poll_loop::{PollLoop, PollTiming};
@@ -53,6 +56,8 @@ pub(super) struct RunnerPlan {
     pub(super) pod_names: PodNames,
     /// Where its inventory is shown, beside the agent's own socket.
     pub(super) inventory_files: InventoryFiles,
+    /// The same for what drivers count and no check judges.
+    pub(super) hw_counters_file: HwCountersFile,
     /// In place of every check's own: for tests.
     pub(super) interval: Option<Duration>,
     pub(super) deadline: Option<Duration>,
@@ -70,6 +75,7 @@ pub(super) struct Runner<'a> {
     /// Of devices that a person can ask for.
     release_file: Option<ReleaseFile>,
     inventory_share: InventoryShare,
+    hw_counters_share: HwCountersShare,
     is_released: bool,
     /// Once every check has been judged since the start.
     is_trimmed: bool,
@@ -91,6 +97,7 @@ impl<'a> Runner<'a> {
         let files = released.into_iter().chain(accepted);
         let orders = Orders::in_folders(files.filter_map(|file| file.parent().map(Path::to_owned)).collect());
         let inventory_share = InventoryShare::new(plan.inventory_files.clone());
+        let hw_counters_share = HwCountersShare::new(plan.hw_counters_file.clone());
         Self {
             plan,
             status_line,
@@ -101,6 +108,7 @@ impl<'a> Runner<'a> {
             orders,
             release_file,
             inventory_share,
+            hw_counters_share,
             is_released: false,
             is_trimmed: false,
         }
@@ -166,6 +174,9 @@ impl<'a> Runner<'a> {
         poll_loop.save(self.condition_reporter.reported(poll_loop.check));
         if let Some(view) = poll_loop.inventory_view() {
             self.inventory_share.show(&view);
+        }
+        if let Some(view) = poll_loop.hw_counters() {
+            self.hw_counters_share.show(&view);
         }
         self.note_whether_all_is_reported();
         self.status_line.part(self.plan.worker_group.as_str(), self.summary());

@@ -2,6 +2,7 @@
 
 mod apiserver;
 mod configuration;
+mod hw_counters;
 mod inventory;
 mod monitors;
 mod problems;
@@ -10,7 +11,7 @@ mod socket;
 mod statistics;
 mod store;
 
-use std::{rc::Rc, sync::Arc};
+use std::{path::Path, rc::Rc, sync::Arc};
 
 use http_body_util::Full;
 use hyper::{Method, Request, Response, StatusCode, body::Bytes};
@@ -23,8 +24,8 @@ pub use nodewell_metrics::bind;
 pub use statistics::Statistics;
 
 use crate::{
-    exporters::apiserver::ApiStats, inventory::InventoryFiles, shared_state::SharedState, socket::Counters,
-    store::Store,
+    exporters::apiserver::ApiStats, hw_counters::HwCountersFile, inventory::InventoryFiles, shared_state::SharedState,
+    socket::Counters, store::Store,
 };
 
 /// What the exposition is made from.
@@ -38,7 +39,22 @@ pub struct MetricSources {
     pub statistics: Rc<Statistics>,
     /// The cluster's name, a label of every sample.
     pub cluster: Option<Rc<str>>,
-    pub inventory: InventoryFiles,
+    pub check_files: CheckFiles,
+}
+
+/// What check processes show, in files beside the agent's socket.
+#[derive(Debug, Clone)]
+pub struct CheckFiles {
+    inventory: InventoryFiles,
+    hw_counters: HwCountersFile,
+}
+
+impl CheckFiles {
+    /// Of the agent that listens on `socket`.
+    #[must_use]
+    pub fn of(socket: &Path) -> Self {
+        Self { inventory: InventoryFiles::of(socket), hw_counters: HwCountersFile::of(socket) }
+    }
 }
 
 /// Serves `GET /metrics` until the task is dropped; with a guard over TLS alone, and to those that it lets in.
@@ -65,6 +81,7 @@ async fn text(sources: &MetricSources) -> String {
     let mut exposition = Exposition::of(sources.cluster.as_deref());
     problems::write(&mut exposition, sources);
     inventory::write(&mut exposition, sources);
+    hw_counters::write(&mut exposition, &sources.check_files.hw_counters);
     monitors::write(&mut exposition, &sources.shared_state);
     apiserver::write(&mut exposition, sources);
     socket::write(&mut exposition, &sources.socket);

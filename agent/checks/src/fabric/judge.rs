@@ -8,11 +8,11 @@ use std::{
 use glob::Pattern;
 use jiff::Timestamp;
 use nodewell_faults::message;
-use nodewell_model::{Hardware, Name};
+use nodewell_model::{Hardware, HwCountersView, Name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{port::Port, reading::PortReading, recovery::STAYS_SECS};
+use super::{port::Port, reading::PortReading, recovery::STAYS_SECS, shown_counters::ShownCounters};
 use crate::{
     fabric::FabricSettings,
     probe::{
@@ -31,6 +31,7 @@ pub struct FabricJudge {
     last_saved: LastSaved,
     listing: Option<PollError>,
     poll_errors: BTreeMap<String, PollError>,
+    shown_counters: ShownCounters,
 }
 
 /// What outlives a restart.
@@ -44,9 +45,11 @@ impl FabricJudge {
     #[must_use]
     pub fn new(settings: FabricSettings) -> Self {
         let ignored = settings.ignore.iter().filter_map(|glob| Pattern::new(glob).ok()).collect();
+        let shown_counters = ShownCounters::read_every(settings.interval);
         let expected = settings.expected.into_iter().collect();
         let (history, last_saved) = (FabricHistory::default(), LastSaved::default());
-        Self { expected, ignored, history, last_saved, listing: None, poll_errors: BTreeMap::new() }
+        let (listing, poll_errors) = (None, BTreeMap::new());
+        Self { expected, ignored, history, last_saved, listing, poll_errors, shown_counters }
     }
 
     fn is_ignored(&self, port: &str) -> bool {
@@ -56,9 +59,13 @@ impl FabricJudge {
     /// What happened, and what is over.
     fn take(&mut self, round: Round) -> Findings {
         self.history.enter_boot(&round.now.boot_id);
+        self.shown_counters.begin_round(round.now.boottime);
         match round.listed {
             Ok(listed) => self.take_list(listed, round.now.boottime),
-            Err(error) => self.listing = Some(error),
+            Err(error) => {
+                self.shown_counters.retain(|_| false);
+                self.listing = Some(error);
+            }
         }
         let mut findings = Findings::default();
         for (port, answer) in round.answers {
@@ -72,6 +79,7 @@ impl FabricJudge {
     fn take_list(&mut self, listed: Vec<String>, now: Duration) {
         self.listing = None;
         let listed: BTreeSet<String> = listed.into_iter().filter(|port| !self.is_ignored(port)).collect();
+        self.shown_counters.retain(|port| listed.contains(port));
         for port in listed.union(&self.expected) {
             self.history.ports.entry(port.clone()).or_default();
         }
@@ -83,6 +91,7 @@ impl FabricJudge {
 
     fn answer(&mut self, name: &str, answer: Answer, now: &Now, findings: &mut Findings) {
         self.poll_errors.remove(name);
+        self.shown_counters.retain(|port| port != name);
         match answer.and_then(|reading| reading.parse()) {
             Ok(reading) => self.read(name, reading, now, findings),
             // It went between the list and the question: the next list shows it.
@@ -93,9 +102,10 @@ impl FabricJudge {
         }
     }
 
-    fn read(&mut self, name: &str, reading: PortReading, now: &Now, findings: &mut Findings) {
+    fn read(&mut self, name: &str, mut reading: PortReading, now: &Now, findings: &mut Findings) {
         let is_expected = self.expected.contains(name);
         let Some(port) = self.history.ports.get_mut(name) else { return };
+        self.shown_counters.take(name, &mut reading);
         let changes = port.take(reading, is_expected, now);
         let full = |counter| DeviceEvent::of("FabricCounterFull", name, &[("counter", &counter)], now.wall);
         findings.events.extend(changes.full.into_iter().map(full));
@@ -162,6 +172,10 @@ impl Judge for FabricJudge {
             return Findings::default();
         }
         Findings { events, recoveries, ..self.account() }
+    }
+
+    fn hw_counters(&self) -> Option<HwCountersView> {
+        Some(self.shown_counters.view())
     }
 
     fn save(&mut self) -> Option<Value> {

@@ -8,6 +8,7 @@ use std::{
 
 use super::{
     counters::COUNTERS,
+    hw_counters,
     reading::{Interface, PortReading, parse_number, parse_rate},
 };
 use crate::{
@@ -65,6 +66,8 @@ impl Reader for FabricReader {
             guid: text(&card.join("node_guid")),
             link_layer: text(&port.join("link_layer")),
             counters: counters(&port.join("counters")),
+            hw_counters: hw_counters::read(&port.join("hw_counters")),
+            card_hw_counters: hw_counters::read(&card.join("hw_counters")),
             address: address(&card),
             missing_file,
             interface: self.interface(&port),

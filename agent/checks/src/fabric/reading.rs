@@ -20,6 +20,12 @@ pub struct PortReading {
     /// By their file names, those that the card has.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, u64>,
+    /// What the driver counts of its own: shown, not judged.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hw_counters: BTreeMap<String, u64>,
+    /// The same of the card as a whole.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub card_hw_counters: BTreeMap<String, u64>,
     /// The card's PCI address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nodewell_model::inventory::{Acceptance, InventoryView};
+use nodewell_model::{
+    HwCountersView,
+    inventory::{Acceptance, InventoryView},
+};
 use serde_json::Value;
 
 use crate::probe::{Findings, RawReading, ReadError};
@@ -93,6 +96,11 @@ pub trait Judge {
 
     /// What it shows to people beside its verdicts (`GET /v1/inventory`).
     fn inventory_view(&self) -> Option<InventoryView> {
+        None
+    }
+
+    /// The counters that it shows beside its verdicts, and judges by nothing (`GET /metrics`).
+    fn hw_counters(&self) -> Option<HwCountersView> {
         None
     }
 

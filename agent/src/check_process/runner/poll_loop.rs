@@ -126,6 +126,11 @@ impl PollLoop {
         }
     }
 
+    /// The counters that its judge shows, and does not judge.
+    pub(super) fn hw_counters(&self) -> Option<nodewell_model::HwCountersView> {
+        self.judge.hw_counters()
+    }
+
     /// What its judge shows to people.
     pub(super) fn inventory_view(&self) -> Option<InventoryView> {
         self.judge.inventory_view()

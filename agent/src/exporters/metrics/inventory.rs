@@ -7,7 +7,7 @@ use super::MetricSources;
 use crate::inventory::with_gpus;
 
 pub(super) fn write(exposition: &mut Exposition, sources: &MetricSources) {
-    let shown = sources.inventory.shown().unwrap_or_default();
+    let shown = sources.check_files.inventory.shown().unwrap_or_default();
     write_view(exposition, &with_gpus(shown, &sources.shared_state.view().hardware));
 }
 

@@ -5,6 +5,7 @@ use crate::fabric::reading::{Interface, Rate};
 use crate::probe::RawReading;
 
 mod errors;
+mod hw_counters;
 mod poll_errors;
 mod presence;
 

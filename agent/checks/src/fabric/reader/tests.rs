@@ -77,15 +77,80 @@ fn a_port_of_infiniband_is_read() {
     assert_eq!(reading.interface, None);
 }
 
-/// Of `hw_counters` none is evidence on the port: docs/pcie-and-fabrics.md.
+/// Beside the counters of the specification, and never for one of them: docs/pcie-and-fabrics.md.
 #[test]
-fn counters_of_congestion_and_programs_are_not_read() {
+fn what_drivers_count_of_losses_and_errors_is_read_apart() {
     let tree = Tree::new();
     tree.card("mlx5_0", "0000:18:00.0").port("mlx5_0/1", &UP);
-    let counters =
-        [("hw_counters/np_cnp_sent", "7"), ("hw_counters/symbol_error", "7"), ("counters/port_xmit_wait", "9")];
-    tree.port("mlx5_0/1", &counters);
-    assert_eq!(tree.read("mlx5_0/1").counters, BTreeMap::new());
+    let known = [("hw_counters/np_cnp_sent", "7"), ("hw_counters/out_of_sequence", "18446744073709551615")];
+    let traffic = [("hw_counters/rx_write_requests", "5"), ("hw_counters/lifespan", "10")];
+    let others = [("hw_counters/symbol_error", "7"), ("counters/port_xmit_wait", "9")];
+    tree.port("mlx5_0/1", &known).port("mlx5_0/1", &traffic).port("mlx5_0/1", &others);
+    let reading = tree.read("mlx5_0/1");
+    assert_eq!(reading.counters, BTreeMap::new());
+    let expected = [("np_cnp_sent", 7), ("out_of_sequence", u64::MAX)];
+    assert_eq!(reading.hw_counters, BTreeMap::from(expected.map(|(name, count)| (name.to_owned(), count))));
+    assert_eq!(reading.card_hw_counters, BTreeMap::new());
+}
+
+/// As EFA's driver shows them: those of its commands beside the ports.
+#[test]
+fn what_a_driver_counts_of_its_card_is_read_too() {
+    let tree = Tree::new();
+    tree.card("rdmap0s31", "0000:00:1f.0").port("rdmap0s31/1", &UP);
+    tree.port("rdmap0s31/1", &[("hw_counters/rx_drops", "0"), ("hw_counters/retrans_timeout_events", "3")]);
+    for (name, count) in [("no_completion_cmds", "1"), ("submitted_cmds", "77")] {
+        tree.write(&format!("class/infiniband/rdmap0s31/hw_counters/{name}"), count);
+    }
+    let reading = tree.read("rdmap0s31/1");
+    let expected = [("retrans_timeout_events", 3), ("rx_drops", 0)];
+    assert_eq!(reading.hw_counters, BTreeMap::from(expected.map(|(name, count)| (name.to_owned(), count))));
+    assert_eq!(reading.card_hw_counters, BTreeMap::from([("no_completion_cmds".to_owned(), 1)]));
+}
+
+/// One counter that is of no use hides neither the others nor the port.
+#[test]
+fn a_count_is_digits_and_a_line_break_or_nothing() {
+    let tree = Tree::new();
+    tree.card("mlx5_0", "0000:18:00.0").port("mlx5_0/1", &UP);
+    let folder = tree.0.path().join("class/infiniband/mlx5_0/ports/1/hw_counters");
+    let huge = "0".repeat(1 << 20) + "7\n";
+    let texts: [&[u8]; 13] = [
+        b"",
+        b"\n",
+        b"7",
+        b"-1\n",
+        b"+7\n",
+        b" 7\n",
+        b"7\n8\n",
+        b"0x10\n",
+        b"1e3\n",
+        b"18446744073709551616\n",
+        b"N/A (no PMA)\n",
+        b"\xff\xfe\n",
+        huge.as_bytes(),
+    ];
+    for text in texts {
+        tree.port("mlx5_0/1", &[("hw_counters/rnr_nak_retry_err", "5")]);
+        fs::write(folder.join("out_of_buffer"), text).unwrap();
+        let reading = tree.read("mlx5_0/1");
+        let expected = BTreeMap::from([("rnr_nak_retry_err".to_owned(), 5)]);
+        assert_eq!((reading.state, reading.hw_counters), (4, expected), "{}", String::from_utf8_lossy(text));
+    }
+}
+
+#[test]
+fn what_is_no_file_is_no_count() {
+    let tree = Tree::new();
+    tree.card("mlx5_0", "0000:18:00.0").port("mlx5_0/1", &UP).port("mlx5_0/1", &[("hw_counters/packet_seq_err", "5")]);
+    let folder = tree.0.path().join("class/infiniband/mlx5_0/ports/1/hw_counters");
+    fs::create_dir(folder.join("out_of_buffer")).unwrap();
+    symlink("out_of_sequence", folder.join("out_of_sequence")).unwrap();
+    symlink("nowhere", folder.join("req_cqe_error")).unwrap();
+    assert_eq!(tree.read("mlx5_0/1").hw_counters, BTreeMap::from([("packet_seq_err".to_owned(), 5)]));
+    fs::remove_dir_all(&folder).unwrap();
+    fs::write(&folder, "a file\n").unwrap();
+    assert_eq!(tree.read("mlx5_0/1").hw_counters, BTreeMap::new());
 }
 
 #[test]
