@@ -279,7 +279,7 @@ impl Opener {
         let cursors = after.iter().filter_map(cursor).collect();
         let go_time = match &reader.timestamp {
             TimestampFormat::Go { layout, .. } => Some(go_time(layout)?),
-            TimestampFormat::Syslog | TimestampFormat::Rfc3339 | TimestampFormat::None => None,
+            _ => None,
         };
         let start = FileStart::Since(self.since());
         LogFiles::new(FileOptions { reader: reader.clone(), start, cursors, go_time })
