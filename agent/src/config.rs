@@ -14,7 +14,8 @@ use nodewell_settings::{
     files::{config_files, config_text},
     nearest::nearest,
 };
-use nodewell_tls::MetricsTls;
+
+use crate::exporters::ExporterSettings;
 
 pub use apiserver::{ApiserverSettings, TakeOver};
 pub use entries::Entry;
@@ -70,7 +71,6 @@ pub struct Config {
     /// `None`: no directory was named, and there is no default one that we may write to.
     pub state_dir: Option<PathBuf>,
     pub metrics_address: MetricsAddress,
-    pub metrics_tls: MetricsTls,
     pub rules: Vec<PathBuf>,
     pub rules_override_dir: PathBuf,
     pub npd_config: Vec<PathBuf>,
@@ -85,7 +85,7 @@ pub struct Config {
     pub checks: nodewell_checks::Settings,
     /// For `nodewell-checks repair`.
     pub repair: RepairSettings,
-    pub statistics: StatisticsConfig,
+    pub exporters: ExporterSettings,
     /// Which other users may report, in the order of the files.
     pub grants: Vec<Grant>,
     /// Which problems are muted, in the order of the files.
@@ -104,7 +104,6 @@ impl Default for Config {
             socket: SocketConfig::default(),
             state_dir: None,
             metrics_address: MetricsAddress::default(),
-            metrics_tls: MetricsTls::default(),
             rules: Vec::new(),
             rules_override_dir: "/etc/nodewell/rules.d".into(),
             npd_config: Vec::new(),
@@ -117,7 +116,7 @@ impl Default for Config {
             identity: IdentityConfig::default(),
             checks: nodewell_checks::Settings::default(),
             repair: RepairSettings::default(),
-            statistics: StatisticsConfig::default(),
+            exporters: ExporterSettings::default(),
             grants: Vec::new(),
             mutes: Vec::new(),
         }

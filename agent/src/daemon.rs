@@ -273,23 +273,17 @@ impl Agent {
     async fn spawn_exporters(&mut self, ledger_sender: &LedgerSender) {
         let shared_state = self.shared_state.clone();
         self.tasks.supervise("notify", AtStop::Drop, move || notify::run(shared_state.clone()));
-        self.spawn_people();
-        let stats = self.spawn_apiserver(ledger_sender);
-        self.spawn_metrics(stats).await;
-    }
-
-    /// People read the journal under systemd and the terminal otherwise.
-    fn spawn_people(&mut self) {
-        let shared_state = self.shared_state.clone();
-        if libsystemd::logging::connected_to_journal() && exporters::journal::is_available() {
-            let stop = self.tasks.stop().clone();
-            self.tasks.supervise("journal", AtStop::Finish, move || {
-                let stop = stop.clone();
-                exporters::journal::run(shared_state.clone(), async move { stop.requested().await })
-            });
-        } else {
-            self.tasks.supervise("console", AtStop::Drop, move || exporters::console::run(shared_state.clone()));
-        }
+        let sources = MetricSources {
+            api: self.spawn_apiserver(ledger_sender),
+            shared_state: self.shared_state.clone(),
+            rules: self.rules.subscribe(),
+            socket: Arc::clone(&self.socket_counters),
+            store: self.shared_state.store().clone(),
+            statistics: Rc::new(Statistics::new(self.config.exporters.statistics.enabled, self.config.cluster.clone())),
+            cluster: self.config.cluster.as_deref().map(Rc::from),
+            check_files: CheckFiles::of(&self.config.socket.path),
+        };
+        exporters::start(&mut self.tasks, &mut self.vital, &self.config, sources).await;
     }
 
     fn spawn_apiserver(&mut self, ledger_sender: &LedgerSender) -> Arc<ApiStats> {
@@ -314,28 +308,6 @@ impl Agent {
             cluster::export(way.clone(), settings.clone(), handles.clone(), stop.clone())
         });
         stats
-    }
-
-    async fn spawn_metrics(&mut self, api: Arc<ApiStats>) {
-        let Some(address) = self.config.metrics_address.0 else { return };
-        match exporters::metrics::bind(address).await {
-            Ok(listener) => {
-                let sources = MetricSources {
-                    shared_state: self.shared_state.clone(),
-                    rules: self.rules.subscribe(),
-                    api,
-                    socket: Arc::clone(&self.socket_counters),
-                    store: self.shared_state.store().clone(),
-                    statistics: Rc::new(Statistics::new(self.config.statistics.enabled, self.config.cluster.clone())),
-                    cluster: self.config.cluster.as_deref().map(Rc::from),
-                    check_files: CheckFiles::of(&self.config.socket.path),
-                };
-                let guard = self.config.metrics_tls.guard();
-                self.vital.spawn_local(boxed(exporters::metrics::serve(listener, guard, sources)));
-            }
-            // Node Problem Detector may still hold the port; everything else works.
-            Err(error) => tracing::error!(%address, %error, "no metrics: the address cannot be bound"),
-        }
     }
 
     /// Takes new rules if they are good as a whole; otherwise the old ones stay in force.

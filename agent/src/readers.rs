@@ -4,18 +4,13 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     io,
     os::fd::OwnedFd,
-    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
 use nodewell_ledger::DaemonReport;
 use nodewell_model::Origin;
-use nodewell_rules::{
-    Reader, RuleSet,
-    npd::golayout::Layout,
-    rule::{FileReader, TimestampFormat},
-};
+use nodewell_rules::{Reader, RuleSet};
 use tokio::sync::watch;
 
 use crate::{
@@ -26,11 +21,7 @@ use crate::{
         log::{Checkpoint, LogMonitor, LogSetup, daemon_reports, dead_reports, monitor_names, starting_reports},
     },
     runtime::{Stop, Tasks, stats::Stats, tasks::Ended},
-    sources::{
-        self, Source,
-        file::{FileCursor, FileError, FileOptions, FileStart, LogFiles, TimeParser},
-        kmsg::Expectations,
-    },
+    sources::{Opener, kmsg::Expectations},
 };
 
 /// What every reader's thread shares.
@@ -225,91 +216,7 @@ fn wanted(rules: &RuleSet, config: &Config) -> Vec<Reader> {
 }
 
 fn lookback(config: &Config, reader: &Reader) -> Duration {
-    match reader {
-        Reader::Kmsg => config.kmsg.lookback,
-        Reader::Journal { .. } | Reader::File(_) => config.journal.lookback,
-    }
-}
-
-/// Opens sources; on the source's own thread, because opening may hang too.
-struct Opener {
-    config: Config,
-    expectations: Expectations,
-    kernel_log: Option<Arc<OwnedFd>>,
-    look_back: Duration,
-}
-
-impl Opener {
-    /// `None`, with a log entry, if the rules ask for what cannot be opened; `check` reports it with its line.
-    fn open(&self, reader: &Reader, after: &[Origin]) -> Option<Box<dyn Source>> {
-        match reader {
-            Reader::Kmsg => Some(Box::new(self.kmsg(after))),
-            Reader::Journal { directory } => Some(Box::new(self.journal(directory.as_ref(), after))),
-            Reader::File(file) => match self.files(file, after) {
-                Ok(files) => Some(Box::new(files)),
-                Err(error) => {
-                    tracing::error!(source = %file.name, %error, "a log file source cannot be read");
-                    None
-                }
-            },
-        }
-    }
-
-    /// As far back as any rule of the reader wants.
-    fn since(&self) -> jiff::Timestamp {
-        let lookback = jiff::SignedDuration::try_from(self.look_back).unwrap_or_default();
-        jiff::Timestamp::now().saturating_sub(lookback).unwrap_or_default()
-    }
-
-    fn journal(&self, directory: Option<&PathBuf>, after: &[Origin]) -> sources::journal::Journal {
-        use sources::journal::{Journal, JournalOptions, JournalStart};
-        let start = match after.first() {
-            Some(Origin::Journal { cursor }) => JournalStart::After(cursor.clone()),
-            _ => JournalStart::Since(self.since()),
-        };
-        let directory = directory.or(self.config.journal.directory.as_ref()).cloned();
-        Journal::new(JournalOptions { directory, start, ..JournalOptions::default() })
-    }
-
-    fn files(&self, reader: &FileReader, after: &[Origin]) -> Result<LogFiles, FileError> {
-        let cursor = |origin: &Origin| match *origin {
-            Origin::File { device, inode, offset } => Some(FileCursor { device, inode, offset }),
-            _ => None,
-        };
-        let cursors = after.iter().filter_map(cursor).collect();
-        let go_time = match &reader.timestamp {
-            TimestampFormat::Go { layout, .. } => Some(go_time(layout)?),
-            TimestampFormat::Syslog | TimestampFormat::Rfc3339 | TimestampFormat::None => None,
-        };
-        let start = FileStart::Since(self.since());
-        LogFiles::new(FileOptions { reader: reader.clone(), start, cursors, go_time })
-    }
-
-    fn kmsg(&self, after: &[Origin]) -> sources::kmsg::Kmsg {
-        use sources::kmsg::{Kmsg, KmsgInput, KmsgOptions, KmsgStart};
-        let start = match after.first() {
-            Some(&Origin::Kmsg { boot_id, sequence }) => KmsgStart::After { boot_id, sequence },
-            _ => KmsgStart::Oldest,
-        };
-        let path = self.config.kmsg.path.clone();
-        // A path of the administrator's choice is no device that systemd would have opened for us.
-        let input = match self.kernel_log.clone().filter(|_| path == Path::new(crate::config::KERNEL_LOG)) {
-            Some(descriptor) => KmsgInput::Open { descriptor, otherwise: path },
-            None => KmsgInput::Path(path),
-        };
-        Kmsg::new(KmsgOptions {
-            input,
-            facilities: self.config.kmsg.facilities.clone(),
-            start,
-            expectations: self.expectations.clone(),
-        })
-    }
-}
-
-/// Reads times in a Go layout, by the zone and the year of now.
-fn go_time(layout: &str) -> Result<TimeParser, FileError> {
-    let parsed = Layout::parse(layout).map_err(|_| FileError::Layout(layout.to_owned()))?;
-    Ok(Box::new(move |text| parsed.read(text)?.resolve(&jiff::Zoned::now())))
+    if *reader == Reader::Kmsg { config.kmsg.lookback } else { config.journal.lookback }
 }
 
 #[cfg(test)]

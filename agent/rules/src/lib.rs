@@ -20,6 +20,7 @@ mod draft;
 mod reader;
 #[cfg(test)]
 mod testing;
+mod timestamp;
 
 pub(crate) use nodewell_settings::{duration, nearest, report};
 

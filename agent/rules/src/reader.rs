@@ -2,6 +2,8 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use crate::timestamp::TimestampFormat;
+
 /// One physical source that has to be read once, however many rules listen to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reader {
@@ -26,19 +28,6 @@ pub struct FileReader {
     pub message: Option<String>,
     /// Lines with any of these substrings are passed over.
     pub skip: Vec<String>,
-}
-
-/// Where a file's line has its time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TimestampFormat {
-    /// `Nov 21 02:31:05 host …`, no year (RFC 3164).
-    Syslog,
-    /// `2026-11-21T02:31:05.123456+01:00 host …` (RFC 5424, rsyslog's default).
-    Rfc3339,
-    /// The line has none: the time of reading counts.
-    None,
-    /// Node Problem Detector's: a regex whose last capture is the time, in a Go layout.
-    Go { pattern: String, layout: String },
 }
 
 /// A source that no file declares.

@@ -5,8 +5,11 @@ use std::{sync::Arc, time::Duration};
 use nodewell_faults::{Decoder, Tables};
 use nodewell_model::{Action, ConditionSpec, Name, Severity};
 
-pub use crate::reader::{FileReader, Reader, TimestampFormat};
 use crate::{Location, npd::stats::SystemStats, plugin::PluginMonitor};
+pub use crate::{
+    reader::{FileReader, Reader},
+    timestamp::{Stamped, TimestampFormat},
+};
 
 /// Everything that was loaded and found good.
 #[derive(Debug, Clone, Default)]

@@ -8,6 +8,7 @@ use nodewell_settings::{
 };
 
 use super::{CheckProcesses, Config, ConfiguredMute, Grant, MetricsAddress, SocketConfig, node_name};
+use crate::exporters;
 
 const CHECK_PROCESSES: Choice<CheckProcesses> =
     Choice(&[("auto", CheckProcesses::Auto), ("spawn", CheckProcesses::Spawn), ("none", CheckProcesses::None)]);
@@ -24,14 +25,11 @@ impl Config {
             Part::of(|it: &mut Self| &mut it.identity),
         ];
         let checks = TABLES.iter().map(|table| table().within(|it: &mut Self| &mut it.checks));
-        let others: [Part<Self>; 5] = [
-            Part::of(|it: &mut Self| &mut it.checks.services),
-            Part::of(|it: &mut Self| &mut it.repair),
-            Part::of(|it: &mut Self| &mut it.statistics),
-            Part::of(|it: &mut Self| &mut it.metrics_tls),
-            Part::of(|it: &mut Self| &mut it.socket),
-        ];
-        sources.into_iter().chain(checks).chain(others).collect()
+        let services: [Part<Self>; 2] =
+            [Part::of(|it: &mut Self| &mut it.checks.services), Part::of(|it: &mut Self| &mut it.repair)];
+        let exporters = exporters::tables().into_iter().map(|table| table.within(|it: &mut Self| &mut it.exporters));
+        let socket = Part::of(|it: &mut Self| &mut it.socket);
+        sources.into_iter().chain(checks).chain(services).chain(exporters).chain([socket]).collect()
     }
 
     /// The tables that may stand any number of times.

@@ -15,17 +15,16 @@ use std::{path::Path, rc::Rc, sync::Arc};
 
 use http_body_util::Full;
 use hyper::{Method, Request, Response, StatusCode, body::Bytes};
-use nodewell_metrics::{Exposition, TEXT};
+use nodewell_metrics::{Exposition, TEXT, bind};
 use nodewell_rules::RuleSet;
 use nodewell_tls::TlsGuard;
-use tokio::{net::TcpListener, sync::watch};
+use tokio::{net::TcpListener, sync::watch, task::JoinSet};
 
-pub use nodewell_metrics::bind;
 pub use statistics::Statistics;
 
 use crate::{
-    exporters::apiserver::ApiStats, hw_counters::HwCountersFile, inventory::InventoryFiles, shared_state::SharedState,
-    socket::Counters, store::Store,
+    config::Config, exporters::apiserver::ApiStats, hw_counters::HwCountersFile, inventory::InventoryFiles,
+    runtime::boxed, shared_state::SharedState, socket::Counters, store::Store,
 };
 
 /// What the exposition is made from.
@@ -57,8 +56,21 @@ impl CheckFiles {
     }
 }
 
+/// Starts it where `metrics-address` has one.
+pub(super) async fn start(vital: &mut JoinSet<()>, config: &Config, sources: MetricSources) {
+    let Some(address) = config.metrics_address.0 else { return };
+    match bind(address).await {
+        Ok(listener) => {
+            let guard = config.exporters.metrics_tls.guard();
+            vital.spawn_local(boxed(serve(listener, guard, sources)));
+        }
+        // Node Problem Detector may still hold the port; everything else works.
+        Err(error) => tracing::error!(%address, %error, "no metrics: the address cannot be bound"),
+    }
+}
+
 /// Serves `GET /metrics` until the task is dropped; with a guard over TLS alone, and to those that it lets in.
-pub async fn serve(listener: TcpListener, guard: Option<TlsGuard>, sources: MetricSources) {
+async fn serve(listener: TcpListener, guard: Option<TlsGuard>, sources: MetricSources) {
     nodewell_metrics::serve(listener, guard, move |request| {
         let sources = sources.clone();
         async move { answer(&request, &sources).await }

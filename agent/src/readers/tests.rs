@@ -1,5 +1,7 @@
 //! The monitors that are expected are those that start.
 
+use std::path::Path;
+
 use nodewell_model::{Name, view::DaemonState};
 use tokio::task::LocalSet;
 

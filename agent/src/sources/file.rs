@@ -3,7 +3,6 @@
 mod generations;
 mod line;
 mod tail;
-mod timestamp;
 mod watch;
 
 use std::{
@@ -21,7 +20,6 @@ use nodewell_message::MessageArgs;
 use nodewell_model::Origin;
 use nodewell_rules::rule::FileReader;
 
-pub use self::timestamp::{Stamped, rfc3339, syslog};
 use self::{
     line::LineReader,
     tail::{Begin, FileKey, Tail},

@@ -6,6 +6,7 @@ use crate::{
     reader::built_in,
     report::Report,
     rule::{FileReader, Format, TimestampFormat},
+    timestamp::NAMED,
 };
 use nodewell_settings::{Section, StringAt, TableAt};
 
@@ -34,32 +35,15 @@ fn read_reader(section: Section<'_>, name: &str, report: &mut Report<'_>) -> Fil
     for path in paths.iter().filter(|path| !path.text.starts_with('/')) {
         report.error(path.at, format!("{:?} must be an absolute path", path.text));
     }
-    let choices =
-        [("syslog", TimestampKind::Syslog), ("rfc3339", TimestampKind::Rfc3339), ("none", TimestampKind::None)];
+    let timestamps = NAMED.each_ref().map(|(name, format)| (*name, format));
     let message = section.string("message", report).inspect(|message| check_message(*message, report));
+    let timestamp = section.choice("timestamp", &timestamps, report).cloned();
     FileReader {
         name: name.into(),
         paths: owned(&paths),
-        timestamp: section.choice("timestamp", &choices, report).unwrap_or(TimestampKind::Syslog).into(),
+        timestamp: timestamp.unwrap_or(TimestampFormat::Syslog),
         message: message.map(|message| message.text.to_owned()),
         skip: owned(&section.strings("skip", report)),
-    }
-}
-
-#[derive(Clone, Copy)]
-enum TimestampKind {
-    Syslog,
-    Rfc3339,
-    None,
-}
-
-impl From<TimestampKind> for TimestampFormat {
-    fn from(kind: TimestampKind) -> Self {
-        match kind {
-            TimestampKind::Syslog => Self::Syslog,
-            TimestampKind::Rfc3339 => Self::Rfc3339,
-            TimestampKind::None => Self::None,
-        }
     }
 }
 

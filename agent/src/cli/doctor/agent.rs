@@ -37,7 +37,7 @@ pub(super) async fn examine(client: &Client, config: &Config) -> Vec<Check> {
         Err(error) => checks.push(Check::fail("agent's account", error.to_string(), "see: journalctl -u nodewell")),
     }
     if let Some(address) = config.metrics_address.0 {
-        checks.push(match config.metrics_tls.files() {
+        checks.push(match config.exporters.metrics_tls.files() {
             None => metrics_page(address).await,
             Some(files) => metrics_over_tls(address, &files).await,
         });

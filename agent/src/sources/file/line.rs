@@ -2,13 +2,10 @@
 
 use jiff::{Timestamp, tz::TimeZone};
 use memchr::memmem::Finder;
-use nodewell_rules::rule::{FileReader, TimestampFormat};
+use nodewell_rules::rule::{FileReader, Stamped, TimestampFormat};
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
-use super::{
-    FileError, TimeParser,
-    timestamp::{self, Stamped},
-};
+use super::{FileError, TimeParser};
 
 /// A line, understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,33 +17,25 @@ pub(crate) struct Line<'a> {
 
 /// Reads the lines of one log's files.
 pub(crate) struct LineReader {
-    format: Format,
+    timestamp: TimestampFormat,
+    /// Of a Go layout: where the time stands, and what reads it.
+    go_time: Option<(Regex, TimeParser)>,
     message: Option<Regex>,
     skip: Vec<Finder<'static>>,
     zone: TimeZone,
 }
 
-enum Format {
-    Syslog,
-    Rfc3339,
-    Go { pattern: Regex, parser: TimeParser },
-    None,
-}
-
 impl LineReader {
     pub(crate) fn new(spec: &FileReader, go_time: Option<TimeParser>) -> Result<Self, FileError> {
-        let format = match &spec.timestamp {
-            TimestampFormat::Syslog => Format::Syslog,
-            TimestampFormat::Rfc3339 => Format::Rfc3339,
-            TimestampFormat::None => Format::None,
-            TimestampFormat::Go { pattern, layout } => Format::Go {
-                pattern: compiled(pattern)?,
-                parser: go_time.ok_or_else(|| FileError::Layout(layout.clone()))?,
-            },
+        let timestamp = spec.timestamp.clone();
+        let go_time = if let TimestampFormat::Go { pattern, layout } = &timestamp {
+            Some((compiled(pattern)?, go_time.ok_or_else(|| FileError::Layout(layout.clone()))?))
+        } else {
+            None
         };
         let message = spec.message.as_deref().map(compiled).transpose()?;
         let skip = spec.skip.iter().map(|part| Finder::new(part.as_bytes()).into_owned()).collect();
-        Ok(Self { format, message, skip, zone: TimeZone::system() })
+        Ok(Self { timestamp, go_time, message, skip, zone: TimeZone::system() })
     }
 
     /// The zone may be set while we run.
@@ -55,7 +44,7 @@ impl LineReader {
     }
 
     pub(crate) fn has_times(&self) -> bool {
-        !matches!(self.format, Format::None)
+        self.timestamp != TimestampFormat::None
     }
 
     /// `None`: the line is to be passed over.
@@ -73,16 +62,10 @@ impl LineReader {
     }
 
     fn stamped(&self, line: &[u8], now: Timestamp) -> Option<Stamped> {
-        match &self.format {
-            Format::Syslog => timestamp::syslog(line, now, &self.zone),
-            Format::Rfc3339 => timestamp::rfc3339(line, &self.zone),
-            Format::Go { pattern, parser } => {
-                let captures = pattern.captures(line)?;
-                let time = parser(std::str::from_utf8(last_group(&captures)?).ok()?)?;
-                Some(Stamped { time, length: captures.get(0)?.end() })
-            }
-            Format::None => None,
-        }
+        let Some((pattern, parser)) = &self.go_time else { return self.timestamp.read(line, now, &self.zone) };
+        let captures = pattern.captures(line)?;
+        let time = parser(std::str::from_utf8(last_group(&captures)?).ok()?)?;
+        Some(Stamped { time, length: captures.get(0)?.end() })
     }
 }
 

@@ -90,13 +90,12 @@ fn source(reader: &ReaderDraft) -> Result<Source, String> {
     match reader {
         ReaderDraft::Known(Reader::Kmsg) => Ok(Source::Kmsg),
         ReaderDraft::Known(Reader::Journal { directory: None }) => Ok(Source::Journal),
-        ReaderDraft::Known(Reader::Journal { directory: Some(directory) }) => Err(format!(
-            "it reads the journal of another place ({}), and a native rule the system's own",
-            directory.display()
-        )),
         ReaderDraft::Known(Reader::File(file)) => {
             let message = file.message.as_deref().map(|message| pattern::bare(message).to_owned());
             Ok(Source::File(FileReader { timestamp: timestamp(&file.timestamp)?, message, ..file.clone() }))
+        }
+        ReaderDraft::Known(other) => {
+            Err(format!("it reads the {}, and a native rule the system's own logs", other.described()))
         }
         ReaderDraft::Named(name) => Err(format!("its source {name:?} is in another file")),
     }

@@ -65,7 +65,7 @@ pub(super) fn from(reader: &ReaderDraft, fields: &FieldFilter) -> Option<String>
         {
             Some("kernel".to_owned())
         }
-        ReaderDraft::Known(Reader::Journal { .. } | Reader::File(_)) | ReaderDraft::Named(_) => None,
+        ReaderDraft::Known(_) | ReaderDraft::Named(_) => None,
     }
 }
 

@@ -7,7 +7,7 @@ use super::convert::NativePlugin;
 use crate::{
     duration,
     plugin::Task,
-    rule::{Clears, Example, FileReader, Rule, TimestampFormat},
+    rule::{Clears, Example, FileReader, Rule},
 };
 
 /// A table under construction: a line for each key.
@@ -41,21 +41,12 @@ pub(super) fn source(file: &FileReader) -> String {
     let mut table = TableText::new("source");
     table.set("name", string(&file.name));
     table.set("paths", list(&file.paths, |path| string(path)));
-    table.set("timestamp", string(timestamp(&file.timestamp)));
+    table.set("timestamp", string(file.timestamp.name()));
     if let Some(message) = &file.message {
         table.set("message", literal(message));
     }
     table.set_if(!file.skip.is_empty(), "skip", list(&file.skip, |part| string(part)));
     table.0
-}
-
-fn timestamp(format: &TimestampFormat) -> &'static str {
-    match format {
-        TimestampFormat::Syslog => "syslog",
-        TimestampFormat::Rfc3339 => "rfc3339",
-        // Go's layouts are not converted.
-        TimestampFormat::None | TimestampFormat::Go { .. } => "none",
-    }
 }
 
 pub(super) fn rule(rule: &Rule, source: &str) -> String {

@@ -46,7 +46,7 @@ fn lease(truth: &mut Truth) -> &mut LeaseView {
     truth.lease.as_mut().expect("it is stored")
 }
 
-const FORBIDS: [Forbids; 25] = [
+const FORBIDS: &[Forbids] = &[
     ("the kill switch", ALL, |truth| truth.stopped = Some("a person".into())),
     ("a kill switch that cannot be read", ALL, |truth| silent(truth, "stopped")),
     ("a record that was deleted", ALL, |truth| truth.fence = None),
@@ -105,7 +105,7 @@ async fn each_act_begins_when_nothing_forbids_it() {
 
 #[tokio::test(start_paused = true)]
 async fn each_thing_that_forbids_an_act_forbids_it_alone() {
-    for (what, acts, forbid) in FORBIDS {
+    for &(what, acts, forbid) in FORBIDS {
         for op in acts {
             let stage = Stage::of(*op).await;
             forbid(&mut stage.double.truth.borrow_mut());

@@ -15,7 +15,7 @@ fn each_guard_blocks_with_its_own_reason() {
     let all = [true; 3];
     let disruptive = [false, true, true];
     let power = [false, false, true];
-    let cases: [(&str, [bool; 3], Change); 36] = [
+    let cases: &[(&str, [bool; 3], Change)] = &[
         ("NotLeading", all, |fixture| fixture.snapshot.epoch = 0),
         ("DryRun", all, |fixture| fixture.snapshot.dry_run = true),
         ("KillSwitch", all, |fixture| fixture.snapshot.stopped = Some("/etc/nodewell/pause".into())),
@@ -74,7 +74,7 @@ fn each_guard_blocks_with_its_own_reason() {
         ("PowerCycleLimit", power, |fixture| fixture.open(Phase::Waiting).status.cycles = vec![wall(100), wall(500)]),
         ("NodeReady", power, |fixture| set_condition(fixture.node(), "Ready", ConditionStatus::True, "", at(0))),
     ];
-    for (reason, levels, change) in cases {
+    for &(reason, levels, change) in cases {
         let mut fixture = Fixture::new();
         change(&mut fixture);
         let guard_blockers = fixture.all_blockers();

@@ -1,10 +1,44 @@
-//! The time at the beginning of a log line: syslog's without a year, RFC 3339's with everything. Pure.
+//! Where a line of a log file has its time, and how it is read: syslog's without a year, RFC 3339's with everything. Pure.
 
 use jiff::{
     SignedDuration, Timestamp,
     civil::{Date, DateTime, Time},
     tz::{Offset, TimeZone},
 };
+
+/// Where a file's line has its time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TimestampFormat {
+    /// `Nov 21 02:31:05 host …`, no year (RFC 3164).
+    Syslog,
+    /// `2026-11-21T02:31:05.123456+01:00 host …` (RFC 5424, rsyslog's default).
+    Rfc3339,
+    /// The line has none: the time of reading counts.
+    None,
+    /// Node Problem Detector's: a regex whose last capture is the time, in a Go layout.
+    Go { pattern: String, layout: String },
+}
+
+/// As `timestamp` of a `[[source]]` names them.
+pub(crate) static NAMED: [(&str, TimestampFormat); 3] =
+    [("syslog", TimestampFormat::Syslog), ("rfc3339", TimestampFormat::Rfc3339), ("none", TimestampFormat::None)];
+
+impl TimestampFormat {
+    /// Its name; that of none for Go's layouts, which are not converted.
+    pub(crate) fn name(&self) -> &'static str {
+        NAMED.iter().find(|(_, named)| named == self).map_or("none", |(name, _)| *name)
+    }
+
+    /// The time of `line`, which was read at `now`; by `zone` where it names none. The agent has the parsers of Go's layouts.
+    #[must_use]
+    pub fn read(&self, line: &[u8], now: Timestamp, zone: &TimeZone) -> Option<Stamped> {
+        match self {
+            Self::Syslog => syslog(line, now, zone),
+            Self::Rfc3339 => rfc3339(line, zone),
+            Self::None | Self::Go { .. } => None,
+        }
+    }
+}
 
 /// A time that was found, and how many bytes of the line it and its padding take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +57,7 @@ const MONTHS: [&[u8; 3]; 12] =
 
 /// Reads `Nov 21 02:31:05 ` (RFC 3164), also with a fraction, in `zone`. The year is the latest that does not put the
 /// line more than a day after `now`: a December line that is read in January is last year's.
-#[must_use]
-pub fn syslog(line: &[u8], now: Timestamp, zone: &TimeZone) -> Option<Stamped> {
+fn syslog(line: &[u8], now: Timestamp, zone: &TimeZone) -> Option<Stamped> {
     let mut words = Cursor::new(line);
     let month = words.take(3)?;
     let month = (1_i8..).zip(MONTHS).find_map(|(number, name)| (name.as_slice() == month).then_some(number))?;
@@ -43,8 +76,7 @@ pub fn syslog(line: &[u8], now: Timestamp, zone: &TimeZone) -> Option<Stamped> {
 }
 
 /// Reads `2026-11-21T02:31:05.123456+01:00 `, with `T` or a space, `Z`, `+01:00`, `+0100` or nothing (then in `zone`).
-#[must_use]
-pub fn rfc3339(line: &[u8], zone: &TimeZone) -> Option<Stamped> {
+fn rfc3339(line: &[u8], zone: &TimeZone) -> Option<Stamped> {
     let mut words = Cursor::new(line);
     let year = i16::try_from(words.digits(4, 4)?).ok()?;
     words.byte(b"-")?;
@@ -162,6 +194,15 @@ mod tests {
 
     fn berlin() -> TimeZone {
         TimeZone::fixed(Offset::from_hours(1).unwrap())
+    }
+
+    #[test]
+    fn each_that_has_a_name_is_known_by_it() {
+        for (name, format) in &NAMED {
+            assert_eq!(format.name(), *name);
+        }
+        let go = TimestampFormat::Go { pattern: String::new(), layout: String::new() };
+        assert_eq!(go.name(), "none");
     }
 
     #[test]
