@@ -1,4 +1,5 @@
-//! Where a line of a log file has its time, and how it is read: syslog's without a year, RFC 3339's with everything. Pure.
+//! Where a line of a log file has its time, and how it is read: syslog's without a year, RFC 3339's with everything, auditd's
+//! in the middle of a record. Pure.
 
 use jiff::{
     SignedDuration, Timestamp,
@@ -13,6 +14,8 @@ pub enum TimestampFormat {
     Syslog,
     /// `2026-11-21T02:31:05.123456+01:00 host …` (RFC 5424, rsyslog's default).
     Rfc3339,
+    /// `type=AVC msg=audit(1795228265.123:456): …`, of auditd's log. The whole record is the message.
+    Audit,
     /// The line has none: the time of reading counts.
     None,
     /// Node Problem Detector's: a regex whose last capture is the time, in a Go layout.
@@ -20,8 +23,12 @@ pub enum TimestampFormat {
 }
 
 /// As `timestamp` of a `[[source]]` names them.
-pub(crate) static NAMED: [(&str, TimestampFormat); 3] =
-    [("syslog", TimestampFormat::Syslog), ("rfc3339", TimestampFormat::Rfc3339), ("none", TimestampFormat::None)];
+pub(crate) static NAMED: [(&str, TimestampFormat); 4] = [
+    ("syslog", TimestampFormat::Syslog),
+    ("rfc3339", TimestampFormat::Rfc3339),
+    ("audit", TimestampFormat::Audit),
+    ("none", TimestampFormat::None),
+];
 
 impl TimestampFormat {
     /// Its name; that of none for Go's layouts, which are not converted.
@@ -35,6 +42,7 @@ impl TimestampFormat {
         match self {
             Self::Syslog => syslog(line, now, zone),
             Self::Rfc3339 => rfc3339(line, zone),
+            Self::Audit => Some(Stamped { time: audit_time(line)?, length: 0 }),
             Self::None | Self::Go { .. } => None,
         }
     }
@@ -91,6 +99,20 @@ fn rfc3339(line: &[u8], zone: &TimeZone) -> Option<Stamped> {
     };
     words.end()?;
     Some(Stamped { time, length: words.at })
+}
+
+/// The time of a record of auditd's log, which may begin with `node=NAME `. What a user or a program chose stands behind it.
+pub(crate) fn audit_time(line: &[u8]) -> Option<Timestamp> {
+    const BEFORE: &[u8] = b" msg=audit(";
+    if !line.starts_with(b"type=") && !line.starts_with(b"node=") {
+        return None;
+    }
+    let rest = &line[memchr::memmem::find(line, BEFORE)? + BEFORE.len()..];
+    let time = std::str::from_utf8(&rest[..memchr::memchr(b':', rest)?]).ok()?;
+    let (seconds, millis) = time.split_once('.').filter(|(_, millis)| millis.len() == 3)?;
+    let are_digits = [seconds, millis].iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    let nanos = millis.parse::<i32>().ok().filter(|_| are_digits)? * 1_000_000;
+    Timestamp::new(seconds.parse().ok()?, nanos).ok()
 }
 
 fn in_zone(civil: DateTime, zone: &TimeZone) -> Option<Timestamp> {
@@ -246,6 +268,43 @@ mod tests {
         for (line, meant) in cases {
             assert_eq!(rfc3339(line.as_bytes(), &berlin()).map(|s| s.time), Some(at(meant)), "{line}");
         }
+    }
+
+    #[test]
+    fn a_record_of_auditd_has_its_time_before_all_that_others_chose() {
+        let expected = Some(at("2026-11-21T02:31:05.123Z"));
+        for line in [
+            "type=ANOM_ABEND msg=audit(1795228265.123:456): auid=4294967295 comm=\"kubelet\" sig=11 res=1",
+            "node=worker-7 type=ANOM_ABEND msg=audit(1795228265.123:456): sig=11",
+            "type=USER_AUTH msg=audit(1795228265.123:456): pid=1 acct=\" msg=audit(1.000:1):\"",
+            "type=EOE msg=audit(1795228265.123:456):",
+        ] {
+            assert_eq!(audit_time(line.as_bytes()), expected, "{line}");
+        }
+        for line in [
+            "",
+            "type=",
+            "type=EOE",
+            "type=EOE msg=audit(",
+            "type=EOE msg=audit(1795228265.123",
+            "type=EOE msg=audit(1795228265:456):",
+            "type=EOE msg=audit(1795228265.12:456):",
+            "type=EOE msg=audit(+795228265.123:456):",
+            "type=EOE msg=audit(1795228265.+23:456):",
+            "type=EOE msg=audit(99999999999999999999.123:456):",
+            "audit: type=1400 audit(1795228265.123:456): apparmor=\"DENIED\"",
+            " type=EOE msg=audit(1795228265.123:456):",
+        ] {
+            assert_eq!(audit_time(line.as_bytes()), None, "{line}");
+        }
+        assert_eq!(audit_time(b"type=\xff msg=audit(\xff.123:4):"), None);
+        let record = b"type=EOE msg=audit(1795228265.123:456):";
+        let read = TimestampFormat::Audit.read(record, Timestamp::MAX, &berlin());
+        assert_eq!(
+            read.map(|stamped| (Some(stamped.time), stamped.length)),
+            Some((expected, 0)),
+            "it is all the message"
+        );
     }
 
     #[test]

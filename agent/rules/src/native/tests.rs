@@ -126,6 +126,14 @@ fn a_log_file_source_becomes_a_reader() {
 }
 
 #[test]
+fn a_rule_may_read_auditds_log() {
+    let loaded = succeeding("08-audit-log.toml");
+    let Reader::File(reader) = &loaded.set.readers[only_rule(&loaded).reader] else { panic!("not a file reader") };
+    assert_eq!(reader.timestamp, TimestampFormat::Audit);
+    assert_eq!(crate::check_examples(&loaded.set), []);
+}
+
+#[test]
 fn boot_ends_a_kernel_problem_unless_the_rule_says_otherwise() {
     let loaded = succeeding("05-plumbing.toml");
     let rule = only_rule(&loaded);

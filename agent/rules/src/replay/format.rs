@@ -14,7 +14,7 @@ pub enum Format {
     Kmsg,
     /// What `dmesg` prints, in any of its styles, or a serial console shows.
     Dmesg,
-    /// `/var/log/syslog`, `kern.log`, `messages`, `journalctl` as text.
+    /// `/var/log/syslog`, `kern.log`, `messages`, `journalctl` as text, `audit.log`.
     Syslog,
     /// `journalctl -o json`.
     JournalJson,

@@ -1,4 +1,5 @@
-//! Lines of `/var/log/syslog` and its like: `Nov 21 02:31:05 host program[pid]: text`, or with an RFC 3339 time.
+//! Lines of `/var/log/syslog` and its like: `Nov 21 02:31:05 host program[pid]: text`, or with an RFC 3339 time; and records
+//! of auditd's log, which only rules on such a file read.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use super::{
     saved::{Fields, Saved},
     time::{self, Calendar},
 };
-use crate::detector::Known;
+use crate::{detector::Known, timestamp::audit_time};
 
 /// What such a line still shows of a record.
 const KNOWN: [&str; 6] = ["SYSLOG_IDENTIFIER", "SYSLOG_PID", "_PID", "_SYSTEMD_UNIT", "_TRANSPORT", "UNIT"];
@@ -29,7 +30,13 @@ const UNITS: [(&str, &str); 9] = [
 /// The record in `line`. A line of another shape may still be of a log file that a rule reads.
 pub(super) fn read<'a>(line: &'a [u8], options: &ReplayOptions) -> Saved<'a> {
     let unshaped = || Saved { kernel: false, known: Known::Only(&[]), is_shaped: false, ..Saved::kernel(line, line) };
-    shaped(line, options).unwrap_or_else(unshaped)
+    shaped(line, options).or_else(|| audited(line)).unwrap_or_else(unshaped)
+}
+
+/// All of it is its text.
+fn audited(line: &[u8]) -> Option<Saved<'_>> {
+    let time = audit_time(line)?;
+    Some(Saved { kernel: false, time: Some(time), known: Known::Only(&[]), ..Saved::kernel(line, line) })
 }
 
 fn shaped<'a>(line: &'a [u8], options: &ReplayOptions) -> Option<Saved<'a>> {
@@ -72,9 +79,9 @@ pub(super) fn after_time(line: &[u8]) -> &[u8] {
     timed(line, None).map_or(line, |(_, rest)| rest)
 }
 
-/// Whether `line` begins with a time.
+/// Whether `line` begins with a time, or as a record of auditd's log.
 pub(super) fn has_time(line: &[u8]) -> bool {
-    timed(line, None).is_some()
+    timed(line, None).is_some() || audit_time(line).is_some()
 }
 
 /// Whether `line` begins with the seconds since boot, a host and a program, as `journalctl -o short-monotonic` writes it.

@@ -129,20 +129,38 @@ fn a_line_of_json_whose_writer_escapes_the_slash_is_found() {
     assert_eq!(lines(&found(vec![rule("IoError", "^Buffer I/O error on dev ")], Format::Auto, log)), [1]);
 }
 
+/// What `rule` finds in a log that is read as `file`.
+fn found_as(file: FileReader, rule: Rule, format: Format, log: &[u8]) -> Vec<ReplayFinding> {
+    let mut set = (*set_of(vec![Rule { reader: 2, ..rule }])).clone();
+    set.readers.push(Reader::File(file));
+    let mut findings = Vec::new();
+    Replay::new(set.into(), format).run(log, |finding| findings.push(finding.clone())).unwrap();
+    findings
+}
+
+fn file_reader(timestamp: TimestampFormat) -> FileReader {
+    FileReader { name: "log".into(), paths: Vec::new(), timestamp, message: None, skip: Vec::new() }
+}
+
 /// The lines that `rule` finds in a text log of which `message` is the message.
 fn found_in_file(rule: Rule, message: &str, log: &[u8]) -> Vec<u64> {
-    let file = Reader::File(FileReader {
-        name: "kern-log".into(),
-        paths: Vec::new(),
-        timestamp: TimestampFormat::Syslog,
+    let file = FileReader {
         message: Some(message.to_owned()),
         skip: vec![" audit:".to_owned()],
-    });
-    let mut set = (*set_of(vec![Rule { reader: 2, ..rule }])).clone();
-    set.readers.push(file);
-    let mut seen = Vec::new();
-    Replay::new(set.into(), Format::Syslog).run(log, |finding| seen.push(finding.line)).unwrap();
-    seen
+        ..file_reader(TimestampFormat::Syslog)
+    };
+    lines(&found_as(file, rule, Format::Syslog, log))
+}
+
+#[test]
+fn a_record_of_auditd_is_recognised_and_read_whole() {
+    let log = b"type=SERVICE_START msg=audit(1795228264.001:455): pid=1 uid=0 unit=cron res=success\n\
+        type=ANOM_ABEND msg=audit(1795228265.123:456): auid=4294967295 comm=\"kubelet\" sig=11 res=1\n";
+    let abend = rule("Abend", r#"^type=ANOM_ABEND msg=audit\(\S+\): .* comm="(?P<subject>[^"]+)" "#);
+    let found = found_as(file_reader(TimestampFormat::Audit), abend, Format::Auto, log);
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((finding.line, finding.subject.as_deref()), (2, Some("kubelet")));
+    assert_eq!(finding.time, "2026-11-21T02:31:05.123Z".parse().ok());
 }
 
 #[test]
