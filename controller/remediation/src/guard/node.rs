@@ -1,11 +1,14 @@
-//! Guards of one node: annotations to skip it, other remediators (peers) and autoscalers that have it, the control plane
-//! and etcd's quorum, and a node that is Ready.
+//! Guards of one node: annotations to skip it, other remediators (peers), autoscalers and updates that have it, the control
+//! plane and etcd's quorum, and a node that is Ready.
 
 use std::collections::BTreeMap;
 
 use super::{
     EvaluationInput, Subject,
-    reason::{ABORTED, ETCD_QUORUM, ETCD_UNKNOWN, NODE_GONE, NODE_READY, ONLY_REPLICA, OWN_HOST, REMEDIATION_SKIPPED},
+    reason::{
+        ABORTED, ETCD_QUORUM, ETCD_UNKNOWN, NODE_GONE, NODE_READY, NODE_UPDATING, ONLY_REPLICA, OWN_HOST,
+        REMEDIATION_SKIPPED,
+    },
     stage::DisruptionLevel,
 };
 use crate::{
@@ -27,6 +30,12 @@ const PEER_ANNOTATIONS: [&str; 4] = [
     "cluster.x-k8s.io/paused",
     "weave.works/kured-reboot-in-progress",
     "kured.dev/kured-reboot-in-progress",
+];
+/// Annotations by which a node's operating system reports that it is updated or rebooted for that, with the values that mean
+/// it: OpenShift's Machine Config Operator (pkg/daemon/constants), Flatcar's update operator (pkg/constants).
+const UPDATES: [(&str, &[&str]); 2] = [
+    ("machineconfiguration.openshift.io/state", &["Working", "Rebooting"]),
+    ("flatcar-linux-update.v1.flatcar-linux.net/reboot-in-progress", &["true"]),
 ];
 
 /// Blockers that stop even what has begun.
@@ -76,10 +85,11 @@ fn own_host(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Option<Blocke
     own.then(|| Blocker::plain(if input.snapshot.host.is_only { ONLY_REPLICA } else { OWN_HOST }))
 }
 
-/// Another program has the node: an autoscaler deletes it, or a peer (another remediator) works on it.
+/// Another program has the node: an autoscaler deletes it, a peer (another remediator) works on it, or its operating system
+/// is updated.
 #[must_use]
 pub fn claimed(node: &Node) -> Option<Blocker> {
-    autoscaler(node).or_else(|| peers(node))
+    autoscaler(node).or_else(|| peers(node)).or_else(|| updates(node))
 }
 
 fn autoscaler(node: &Node) -> Option<Blocker> {
@@ -100,6 +110,15 @@ fn peers(node: &Node) -> Option<Blocker> {
         PEER_ANNOTATIONS.into_iter().find(|key| node.annotations.contains_key(*key))
     };
     key.map(|key| Blocker::of("ClaimedByPeer/mark", &[("key", &key)]))
+}
+
+/// A node that is updated drains and reboots by itself: cut off in between it may not boot any more.
+fn updates(node: &Node) -> Option<Blocker> {
+    let (key, value) = UPDATES.into_iter().find_map(|(key, values)| {
+        let value = node.annotations.get(key).filter(|value| values.contains(&value.as_str()))?;
+        Some((key, value))
+    })?;
+    Some(Blocker::of(NODE_UPDATING, &[("key", &key), ("value", value)]))
 }
 
 /// One control-plane node at a time, and only while etcd keeps its quorum without it.

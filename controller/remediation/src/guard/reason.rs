@@ -54,6 +54,8 @@ pub const ONLY_REPLICA: &str = "OnlyReplica";
 pub const AUTOSCALER: &str = "Autoscaler";
 /// Another remediator has the node, or remediators are excluded from it. Its label, annotation or Lease is named.
 pub const CLAIMED_BY_PEER: &str = "ClaimedByPeer";
+/// The node's operating system is updated, and reboots by itself. Wait for the end of the update.
+pub const NODE_UPDATING: &str = "NodeUpdating";
 /// The record's policy cannot be read, or is gone. Mend it.
 pub const POLICY_UNREADABLE: &str = "PolicyUnreadable";
 /// A predicate fails for this node. Its error is named; mend the expression.

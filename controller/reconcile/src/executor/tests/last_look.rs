@@ -87,6 +87,9 @@ const FORBIDS: &[Forbids] = &[
             Taint { key: "ToBeDeletedByClusterAutoscaler".into(), value: String::new(), effect: Effect::NoSchedule };
         node(truth).taints.push(taint);
     }),
+    ("an update of its operating system", ENDS, |truth| {
+        node(truth).annotations.insert("machineconfiguration.openshift.io/state".into(), "Working".into());
+    }),
     ("a peer", ENDS, |truth| {
         node(truth).annotations.insert("remediation.medik8s.io/exclude-from-remediation".into(), "true".into());
         node(truth).labels.insert("remediation.medik8s.io/exclude-from-remediation".into(), "true".into());

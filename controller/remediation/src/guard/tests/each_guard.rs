@@ -50,6 +50,11 @@ fn each_guard_blocks_with_its_own_reason() {
             drop(fixture.snapshot.peer_leases.held.insert("n0".into(), "held by nhc".into()))
         }),
         ("ClaimedByPeer", all, |fixture| fixture.snapshot.peer_leases.unreadable = Some("forbidden".into())),
+        ("NodeUpdating", all, |fixture| updates(fixture, "machineconfiguration.openshift.io/state", "Working")),
+        ("NodeUpdating", all, |fixture| updates(fixture, "machineconfiguration.openshift.io/state", "Rebooting")),
+        ("NodeUpdating", all, |fixture| {
+            updates(fixture, "flatcar-linux-update.v1.flatcar-linux.net/reboot-in-progress", "true")
+        }),
         ("NewNode", all, |fixture| fixture.node().created = wall(800)),
         ("NewNode", all, |fixture| fixture.node().created = wall(5000)),
         ("Storm", all, |fixture| fixture.storms = vec![Blocker::new(reason::STORM, "")]),
@@ -91,6 +96,27 @@ fn taint(fixture: &mut Fixture, key: &str) {
 
 fn annotate(fixture: &mut Fixture, key: &str) {
     fixture.node().annotations.insert(key.into(), String::new());
+}
+
+fn updates(fixture: &mut Fixture, key: &str, value: &str) {
+    fixture.node().annotations.insert(key.into(), value.into());
+}
+
+/// They stand on every node all the time.
+#[test]
+fn marks_of_an_update_that_is_over_or_failed_block_nothing() {
+    for (key, value) in [
+        ("machineconfiguration.openshift.io/state", "Done"),
+        ("machineconfiguration.openshift.io/state", "Degraded"),
+        ("machineconfiguration.openshift.io/state", "Unreconcilable"),
+        ("machineconfiguration.openshift.io/state", ""),
+        ("flatcar-linux-update.v1.flatcar-linux.net/reboot-in-progress", "false"),
+        ("flatcar-linux-update.v1.flatcar-linux.net/reboot-needed", "true"),
+    ] {
+        let mut fixture = Fixture::new();
+        updates(&mut fixture, key, value);
+        assert_eq!(fixture.all_blockers(), GuardBlockers::default(), "{key}={value}");
+    }
 }
 
 #[test]
