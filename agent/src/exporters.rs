@@ -9,12 +9,13 @@ pub mod apiserver;
 pub mod console;
 pub mod journal;
 pub mod metrics;
+pub mod textfile;
 
 use nodewell_settings::Part;
 use nodewell_tls::MetricsTls;
 use tokio::task::JoinSet;
 
-use self::metrics::MetricSources;
+use self::{metrics::MetricSources, textfile::TextfileSettings};
 use crate::{
     config::{Config, StatisticsConfig},
     runtime::{Tasks, tasks::AtStop},
@@ -26,6 +27,7 @@ use crate::{
 pub struct ExporterSettings {
     pub statistics: StatisticsConfig,
     pub metrics_tls: MetricsTls,
+    pub textfile: TextfileSettings,
 }
 
 /// The tables, in the order in which a config has them.
@@ -33,12 +35,14 @@ pub(crate) fn tables() -> Vec<Part<ExporterSettings>> {
     vec![
         Part::of(|it: &mut ExporterSettings| &mut it.statistics),
         Part::of(|it: &mut ExporterSettings| &mut it.metrics_tls),
+        Part::of(|it: &mut ExporterSettings| &mut it.textfile),
     ]
 }
 
 /// Starts those that only read, each as `config` asks for it.
 pub(crate) async fn start(tasks: &mut Tasks, vital: &mut JoinSet<()>, config: &Config, sources: MetricSources) {
     start_for_people(tasks, sources.shared_state.clone());
+    textfile::start(tasks, config, &sources);
     metrics::start(vital, config, sources).await;
 }
 

@@ -1,5 +1,7 @@
 //! Prometheus sees what Node Problem Detector's dashboards ask for.
 
+use std::{collections::BTreeSet, fs};
+
 use nodewell_tests::{
     agent::{Agent, Plan},
     suite::Suite,
@@ -13,6 +15,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .behaviour("metrics")
         .case("problems_are_counted_and_gauged_as_npd_does", problems_are_counted_and_gauged_as_npd_does)
         .case("the_cluster_is_a_label_of_every_series", the_cluster_is_a_label_of_every_series)
+        .case("node_exporter_reads_the_same_from_a_file", node_exporter_reads_the_same_from_a_file)
         .case("hashes_show_what_the_agent_goes_by", hashes_show_what_the_agent_goes_by);
 }
 
@@ -38,6 +41,27 @@ fn the_cluster_is_a_label_of_every_series() {
     assert!(samples.len() > 50, "{metrics}");
     let without: Vec<&&str> = samples.iter().filter(|line| !line.contains("{cluster=\"east-1\"")).collect();
     assert!(without.is_empty(), "{without:?}");
+}
+
+/// The names of the metrics, each with its type.
+fn metric_types(page: &str) -> BTreeSet<String> {
+    page.lines().filter_map(|line| line.strip_prefix("# TYPE ")).map(str::to_owned).collect()
+}
+
+fn node_exporter_reads_the_same_from_a_file() {
+    let plan = Plan::default();
+    let file = plan.folder().join("nodewell.prom");
+    let mut agent = plan.config(&format!("[textfile]\npath = {:?}\n", file.display().to_string())).start();
+    agent.kmsg().write(OOPS);
+    let gauge = "problem_gauge{reason=\"KernelOops\",type=\"KernelUnhealthy\"} 1\n";
+    until("the file has the page", || {
+        let text = fs::read_to_string(&file).ok().filter(|text| text.contains(gauge))?;
+        let mut page = metric_types(&agent.metrics());
+        page.retain(|metric| !metric.starts_with("process_"));
+        (metric_types(&text) == page && page.len() > 20).then_some(())
+    });
+    assert!(agent.stop().success());
+    assert!(!file.exists());
 }
 
 /// The hashes of the configuration and of the rules, once the socket and the metrics show the same.

@@ -87,7 +87,8 @@ async fn answer<B>(request: &Request<B>, sources: &MetricSources) -> Response<Fu
     nodewell_metrics::answer(status, kind, body)
 }
 
-async fn text(sources: &MetricSources) -> String {
+/// The page.
+pub(super) async fn text(sources: &MetricSources) -> String {
     let rules = Arc::clone(&sources.rules.borrow());
     let statistics = sources.statistics.text(&rules.statistics).await;
     let mut exposition = Exposition::of(sources.cluster.as_deref());
