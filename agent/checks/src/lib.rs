@@ -10,6 +10,7 @@ pub mod cpu;
 pub mod disk;
 mod duration_text;
 pub mod fabric;
+pub mod fibre_channel;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod gpu;
@@ -45,6 +46,7 @@ pub static CHECKS: &[&Check] = &[
     &inventory::CHECK,
     &bmc::CHECK,
     &fabric::CHECK,
+    &fibre_channel::CHECK,
     &gpu::CHECK,
     &limits::CHECK,
     &mounts::CHECK,
@@ -75,6 +77,7 @@ pub struct Settings {
     pub inventory: inventory::InventorySettings,
     pub bmc: bmc::BmcSettings,
     pub fabric: fabric::FabricSettings,
+    pub fibre_channel: fibre_channel::FibreChannelSettings,
     pub gpu: gpu::GpuSettings,
     pub limits: limits::LimitsSettings,
     pub mounts: mounts::MountsSettings,
