@@ -8,6 +8,7 @@ mod drivers;
 mod inventory_share;
 mod orders;
 mod poll_loop;
+mod rehearsal;
 mod tick;
 
 use std::{
@@ -36,6 +37,7 @@ use drivers::{Change, Drivers};
 use inventory_share::InventoryShare;
 use orders::Orders;
 use poll_loop::{PollLoop, PollTiming};
+use rehearsal::rehearse;
 use tick::{Watched, whole_millis};
 
 pub(crate) use drivers::has_gpu_driver;
@@ -73,6 +75,8 @@ pub(super) struct Runner<'a> {
     is_released: bool,
     /// Once every check has been judged since the start.
     is_trimmed: bool,
+    /// Once every check has been asked since the start.
+    is_rehearsed: bool,
 }
 
 impl<'a> Runner<'a> {
@@ -103,6 +107,7 @@ impl<'a> Runner<'a> {
             inventory_share,
             is_released: false,
             is_trimmed: false,
+            is_rehearsed: false,
         }
     }
 
@@ -121,9 +126,17 @@ impl<'a> Runner<'a> {
             }
             match self.next_due() {
                 Some((at, n)) if !self.is_released && at <= Instant::now() => self.round(n).await,
+                _ if !self.is_released && !self.is_rehearsed => self.rehearse().await,
                 due => self.between(due.map(|(at, _)| at)).await,
             }
         }
+    }
+
+    /// The first rounds are over, and pages still come singly.
+    async fn rehearse(&mut self) {
+        rehearse(&self.plan, &self.poll_loops).await;
+        trim();
+        self.is_rehearsed = true;
     }
 
     /// Loads the state of an earlier run, and finds its stuck workers.
