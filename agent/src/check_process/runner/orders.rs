@@ -110,9 +110,9 @@ mod tests {
     use super::*;
 
     async fn are_there_news(orders: &mut Orders) -> bool {
-        let has_news = timeout(SETTLE * 5, orders.news()).await.is_ok();
+        let is_news = timeout(SETTLE * 5, orders.news()).await.is_ok();
         orders.watch();
-        has_news
+        is_news
     }
 
     #[tokio::test]
