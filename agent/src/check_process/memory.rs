@@ -14,9 +14,13 @@ use nodewell_sys::memory::{
     Locking, drop_code_pages, drop_constants, drop_texts, fault_around, fault_singly, lock_memory, may_lock_all,
     trim_heap, trim_stack,
 };
+use tokio::time::sleep;
 
 /// By then every check was asked once, as a rule.
 const FIRST_ROUNDS: Duration = Duration::from_secs(20);
+
+/// What an earlier run saved is read before, within milliseconds.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
 /// When the first rounds of this process began: it may have several runners.
 static BEGAN: OnceLock<Instant> = OnceLock::new();
@@ -43,6 +47,13 @@ pub(super) fn lock_rounds(worker_group: WorkerGroup) {
         tracing::debug!("memory is not locked, because RLIMIT_MEMLOCK is limited: a dead root disk could stall checks");
     } else if let Err(error) = lock_memory(Locking::Touched) {
         tracing::debug!(%error, "memory is not locked: a dead root disk could stall checks");
+    }
+}
+
+/// Returns once only what runs from then on stays in memory.
+pub(super) async fn locked() {
+    while BEGAN.get().is_none() {
+        sleep(LOOK_AGAIN_AFTER).await;
     }
 }
 

@@ -9,6 +9,7 @@ mod hw_counters_share;
 mod inventory_share;
 mod orders;
 mod poll_loop;
+mod rehearsal;
 mod tick;
 
 use std::{
@@ -17,7 +18,7 @@ use std::{
 };
 
 use nodewell_checks::{Check, pod_names::PodNames};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::{
     check_process::{
@@ -39,9 +40,13 @@ use hw_counters_share::HwCountersShare;
 use inventory_share::InventoryShare;
 use orders::Orders;
 use poll_loop::{PollLoop, PollTiming};
+use rehearsal::rehearse;
 use tick::{Watched, whole_millis};
 
 pub(crate) use drivers::has_gpu_driver;
+
+/// For a report to be composed and sent.
+const REPORT_TIME: Duration = Duration::from_millis(100);
 
 /// What a runner is made of.
 #[derive(Debug, Clone)]
@@ -79,6 +84,8 @@ pub(super) struct Runner<'a> {
     is_released: bool,
     /// Once every check has been judged since the start.
     is_trimmed: bool,
+    /// Once every check has been asked since the start.
+    is_rehearsed: bool,
 }
 
 impl<'a> Runner<'a> {
@@ -111,6 +118,7 @@ impl<'a> Runner<'a> {
             hw_counters_share,
             is_released: false,
             is_trimmed: false,
+            is_rehearsed: false,
         }
     }
 
@@ -129,9 +137,17 @@ impl<'a> Runner<'a> {
             }
             match self.next_due() {
                 Some((at, n)) if !self.is_released && at <= Instant::now() => self.round(n).await,
+                _ if !self.is_released && !self.is_rehearsed => self.rehearse().await,
                 due => self.between(due.map(|(at, _)| at)).await,
             }
         }
+    }
+
+    /// The first rounds are over, and pages still come singly.
+    async fn rehearse(&mut self) {
+        rehearse(&self.plan, &self.poll_loops).await;
+        trim();
+        self.is_rehearsed = true;
     }
 
     /// Loads the state of an earlier run, and finds its stuck workers.
@@ -180,6 +196,11 @@ impl<'a> Runner<'a> {
         }
         self.note_whether_all_is_reported();
         self.status_line.part(self.plan.worker_group.as_str(), self.summary());
+        if !self.worker_client.has_worker() {
+            // To start the next one this process waits for the kernel to read the program, maybe from a disk that was
+            // just found dead: what was found goes before.
+            sleep(REPORT_TIME).await;
+        }
     }
 
     /// Until the next round: what devices report by themselves, if they do.

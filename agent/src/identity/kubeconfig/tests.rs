@@ -89,6 +89,34 @@ current-context: c
     assert!(matches!(as_json(b"no: [yaml"), Err(KubeconfigError::Content(_))));
 }
 
+/// As of several files with kubectl.
+#[test]
+fn of_several_documents_the_first_to_use_a_name_has_it() {
+    let text = "
+current-context: one
+clusters: [{ name: c, cluster: { server: 'https://first' } }]
+---
+current-context: two
+clusters: [{ name: c, cluster: { server: 'https://second' } }, { name: d, cluster: { server: 'https://other' } }]
+users: [{ name: u, user: { token: secret } }]
+contexts: [{ name: one, context: { cluster: c, user: u } }]
+";
+    let read = Kubeconfig::parse_here(text.as_bytes()).unwrap();
+    assert_eq!(read.current_context.as_deref(), Some("one"));
+    let servers = read.clusters.iter().filter_map(|named| named.cluster.as_ref()?.server.as_deref());
+    assert_eq!(servers.collect::<Vec<_>>(), ["https://first", "https://other"]);
+    assert_eq!((read.users.len(), read.contexts.len()), (1, 1));
+}
+
+/// The parser shows the lines around a mistake.
+#[test]
+fn an_error_in_yaml_shows_no_secret() {
+    let text = b"users:\n- name: u\n  user:\n    token: s3cr3t\n    client-key-data: [\n";
+    let error = Kubeconfig::parse_here(text).unwrap_err().to_string();
+    assert!(error.starts_with("it is no kubeconfig: "), "{error}");
+    assert!(!error.contains("s3cr3t") && !error.contains('\n'), "{error}");
+}
+
 /// One of the files that it names may change while the disk with the program is dead.
 #[test]
 fn the_same_yaml_is_read_by_the_program_once() {

@@ -10,6 +10,9 @@ const IN_USE_BYTES: usize = 16 << 10;
 
 /// Gives back what the main thread has used of its stack and is out of by now: a start goes deeper than what follows it.
 /// Of other threads' stacks, and of a locked one, nothing goes.
+// In a frame of its own: as a part of its caller's, which may be larger than IN_USE_BYTES, it could find the caller's
+// other variables below its own.
+#[inline(never)]
 pub fn trim_stack() -> io::Result<()> {
     let variable = black_box(0_u8);
     let here = (&raw const variable).expose_provenance();
