@@ -11,6 +11,9 @@ mod health_check;
 #[path = "requests/machine_health_check.rs"]
 mod machine_health_check;
 
+#[path = "requests/operator.rs"]
+pub(crate) mod operator;
+
 use std::sync::Arc;
 
 use nodewell_remediation::api::request::FINALIZER;

@@ -1,6 +1,6 @@
 //! medik8s' node-healthcheck-operator as it writes, step by step, by the source that `customers/node-health-check.yaml`
 //! names: `internal/controller/nodehealthcheck_controller.go`, and `manager.go`, `status.go` and `lease.go` in
-//! `internal/controller/resources`.
+//! `internal/controller/resources`. [`super::operator`] holds it to what the real one writes, where that can run.
 
 use std::sync::Arc;
 
