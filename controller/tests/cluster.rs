@@ -85,6 +85,8 @@ enum Need {
     ControllerManager,
     /// And minutes: only the long proofs take them.
     ControllerManagerAndTime,
+    /// And medik8s' node-healthcheck-operator.
+    HealthCheckOperator,
 }
 
 impl Need {
@@ -95,13 +97,14 @@ impl Need {
             Self::Nothing => None,
             Self::ControllerManager => controller_manager::missing(),
             Self::ControllerManagerAndTime => controller_manager::missing().or_else(long),
+            Self::HealthCheckOperator => controller_manager::missing().or_else(requests::operator::missing),
         })
     }
 }
 
 type Subject = (Need, &'static [(&'static str, cases::Case)]);
 
-const SUBJECTS: [Subject; 16] = [
+const SUBJECTS: [Subject; 17] = [
     (Need::Nothing, nodes::ALL),
     (Need::Nothing, records::ALL),
     (Need::Nothing, pods::ALL),
@@ -116,6 +119,7 @@ const SUBJECTS: [Subject; 16] = [
     (Need::Nothing, by_hand::ALL),
     (Need::Nothing, reported::ALL),
     (Need::Nothing, requests::ALL),
+    (Need::HealthCheckOperator, requests::operator::ALL),
     (Need::ControllerManager, out_of_service::ALL),
     (Need::ControllerManagerAndTime, orphans::ALL),
 ];

@@ -7,10 +7,11 @@
 //!   `remediation.medik8s.io/multiple-templates-support`, and writes the node's name into the annotation
 //!   `remediation.medik8s.io/node-name` either way. Its owner is the `NodeHealthCheck`. Before it is made the node's Lease
 //!   is taken ([`customer`]).
-//! - `internal/controller/nodehealthcheck_controller.go` reads the condition `Succeeded`: False has the next template tried
-//!   at once, True keeps the annotation `remediation.medik8s.io/nhc-timed-out` away, which is else set when the template's
-//!   time is over. `PermanentNodeDeletionExpected` is read of requests whose Node is gone. It deletes a request once its
-//!   node is healthy, and counts the node as unhealthy until the request's finalizers are gone.
+//! - `internal/controller/nodehealthcheck_controller.go` reads the condition `Succeeded`: False has the annotation
+//!   `remediation.medik8s.io/nhc-timed-out` set and the next template tried at once. True keeps that annotation away,
+//!   which is else set when the template's time is over. Neither is read where the template has no time of its own
+//!   (`remediationTemplate`). `PermanentNodeDeletionExpected` is read of requests whose Node is gone. It deletes a request
+//!   once its node is healthy, and counts the node as unhealthy until the request's finalizers are gone.
 //! - `pkg/conditions/conditions.go` of `medik8s/common` has the names of the conditions, `Processing` among them.
 //!
 //! **Cluster API** (`kubernetes-sigs/cluster-api`): `core/reconcilers/machinehealthcheck/machinehealthcheck_controller.go`

@@ -7,9 +7,10 @@ use crate::server::{Guard, Server, binary};
 
 const NAME: &str = "kube-controller-manager";
 
-/// What acts upon nodes and their pods, what guards pods, and what makes them, each with the service account that it is. Not
-/// the garbage collector of owners: cases make pods whose owners are names alone.
-const CONTROLLERS: [(&str, &str); 6] = [
+/// What acts upon nodes and their pods, what guards pods, what makes them, and what gives a role the rules of those
+/// that it selects, each with the service account that it is. Not the garbage collector of owners: cases make pods whose
+/// owners are names alone.
+const CONTROLLERS: [(&str, &str); 7] = [
     ("node-lifecycle-controller", "node-controller"),
     // The service account is that of node-lifecycle-controller, whose part it was.
     ("taint-eviction-controller", "node-controller"),
@@ -17,6 +18,7 @@ const CONTROLLERS: [(&str, &str); 6] = [
     ("disruption-controller", "disruption-controller"),
     ("statefulset-controller", "statefulset-controller"),
     ("daemonset-controller", "daemon-set-controller"),
+    ("clusterrole-aggregation-controller", "clusterrole-aggregation-controller"),
 ];
 
 /// A loaded machine with two cores needs a quarter of it.
@@ -45,7 +47,7 @@ pub(crate) fn start(server: &Server) -> Guard {
         "--bind-address=127.0.0.1".to_owned(),
         "--secure-port=0".to_owned(),
     ];
-    let mut process = server.start_beside(NAME, &flags);
+    let mut process = server.start_beside(NAME, &flags, &[]);
     let until = Instant::now() + START_LIMIT;
     while !CONTROLLERS.iter().all(|(_, account)| has_begun(server, account)) {
         let late = process.has_ended() || Instant::now() >= until;

@@ -103,15 +103,19 @@ impl Server {
         }
     }
 
-    /// What this program logged last.
-    pub(crate) fn last_line(&self, program: &str) -> String {
-        let log = fs::read_to_string(self.dir.path().join(format!("{program}.log"))).unwrap_or_default();
-        log.lines().last().unwrap_or_default().to_owned()
+    /// What this program has logged.
+    pub(crate) fn log(&self, program: &str) -> String {
+        fs::read_to_string(self.dir.path().join(format!("{program}.log"))).unwrap_or_default()
     }
 
-    /// Starts a program of envtest's folder.
-    pub(crate) fn start_beside(&self, name: &str, flags: &[String]) -> Guard {
-        start(self.dir.path(), name, flags)
+    /// What this program logged last.
+    pub(crate) fn last_line(&self, program: &str) -> String {
+        self.log(program).lines().last().unwrap_or_default().to_owned()
+    }
+
+    /// Starts a program of envtest's folder, with these variables in its environment.
+    pub(crate) fn start_beside(&self, name: &str, flags: &[String], environment: &[(&str, &str)]) -> Guard {
+        start(self.dir.path(), name, flags, environment)
     }
 
     /// A file that the server was started with, such as `ca.crt`.
@@ -146,7 +150,7 @@ impl Server {
     }
 
     /// For `admin`, `controller`, `approver`, `cluster-api` (the controller in a management cluster), `requester` (another
-    /// remediator) or `controller-manager`.
+    /// remediator), `health-check-operator` (the service account of the real one) or `controller-manager`.
     pub(crate) fn kubeconfig(&self, who: &str) -> PathBuf {
         let text = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "c",
@@ -214,11 +218,11 @@ pub(crate) fn settings() -> KubeSettings {
     }
 }
 
-fn start(dir: &Path, name: &str, flags: &[String]) -> Guard {
+fn start(dir: &Path, name: &str, flags: &[String], environment: &[(&str, &str)]) -> Guard {
     let log = fs::File::create(dir.join(format!("{name}.log"))).unwrap();
     // The kernel ends it when the thread that started it is gone, which is the main one: a test that is killed drops nothing.
     let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "KILL", "--"]).arg(binary(name)).args(flags);
+    command.args(["--pdeathsig", "KILL", "--"]).arg(binary(name)).args(flags).envs(environment.iter().copied());
     command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
     Guard(command.spawn().unwrap())
 }
@@ -234,7 +238,7 @@ fn start_etcd(dir: &Path, port: u16, peer: u16) -> Guard {
         format!("--initial-cluster=default={peer}"),
         "--unsafe-no-fsync".to_owned(),
     ];
-    start(dir, "etcd", &flags)
+    start(dir, "etcd", &flags, &[])
 }
 
 fn start_apiserver(dir: &Path, port: u16, etcd: u16) -> Guard {
@@ -259,7 +263,7 @@ fn start_apiserver(dir: &Path, port: u16, etcd: u16) -> Guard {
         "--shutdown-delay-duration=0s",
     ];
     flags.extend(fixed.map(str::to_owned));
-    start(dir, "kube-apiserver", &flags)
+    start(dir, "kube-apiserver", &flags, &[])
 }
 
 fn certificates(dir: &Path) {
@@ -279,6 +283,7 @@ fn certificates(dir: &Path) {
         ("approver", "nodewell:approver", "nodewell"),
         ("cluster-api", "nodewell:cluster-api", "nodewell"),
         ("requester", "requester", "remediators"),
+        ("health-check-operator", "system:serviceaccount:nhc:node-healthcheck-controller-manager", "remediators"),
         ("controller-manager", "system:kube-controller-manager", "control-plane"),
     ] {
         let mut client = CertificateParams::default();

@@ -10,10 +10,14 @@
 //! `NodeHealthCheck` itself is asked: it has the UID that the request names, counts the node as unhealthy, has made a
 //! request of our kind for it, and no request of another kind that has not timed out.
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::request::{Owner, Request, Source};
-use crate::{api::request::KIND, snapshot::Customer};
+use crate::{
+    api::{self, request::KIND},
+    snapshot::Customer,
+};
 
 const GROUP: &str = "remediation.medik8s.io";
 const HEALTH_CHECK: &str = "NodeHealthCheck";
@@ -44,14 +48,18 @@ pub fn proven(request: &Request, owner: &Owner, stored: &Value, node: &str) -> R
         return Err(format!("NodeHealthCheck {} does not have {node} among its unhealthy nodes", owner.name));
     };
     let remediations: Vec<&Value> = of_node["remediations"].as_array().into_iter().flatten().collect();
-    let is_ours = |remediation: &&&Value| remediation["resource"]["kind"] == KIND;
     if let Some(other) = remediations.iter().find(|one| !is_ours(one) && one["timedOut"].is_null()) {
         let kind = other["resource"]["kind"].as_str().unwrap_or("another kind");
         return Err(format!("NodeHealthCheck {} has a {kind} under way for {node}", owner.name));
     }
     // It lists the first of each kind alone, so that a second template of ours is not named there.
-    match remediations.iter().any(|one| is_ours(&one)) {
+    match remediations.iter().any(|one| is_ours(one)) {
         true => Ok(Customer { request: request.uid.clone(), holder: holder(owner) }),
         false => Err(format!("NodeHealthCheck {} does not list this request for {node} yet", owner.name)),
     }
+}
+
+/// Of our group as well: another one may have a kind of this name.
+fn is_ours(remediation: &Value) -> bool {
+    Owner::deserialize(&remediation["resource"]).is_ok_and(|resource| resource.is(api::GROUP, KIND))
 }

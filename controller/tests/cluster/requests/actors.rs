@@ -1,4 +1,4 @@
-//! Who takes part in a case: the program as leader, node-healthcheck-operator and Cluster API as they write.
+//! Who takes part in each case: the program as leader, and what is read of its requests and records.
 
 use std::{
     fs,
@@ -10,7 +10,6 @@ use std::{
 };
 
 use jiff::Timestamp;
-use nodewell_controller::kube::Wire;
 use nodewell_reconcile::cluster::Election;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -21,10 +20,7 @@ use crate::{
     server::Server,
 };
 
-const REQUESTS: &str = "/apis/nodewell.dev/v1alpha1/namespaces/default/nodefenceremediations";
-const HEALTH_CHECKS: &str = "/apis/remediation.medik8s.io/v1alpha1/nodehealthchecks";
-const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/medik8s-leases/leases";
-const MACHINES: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines";
+pub(crate) const REQUESTS: &str = "/apis/nodewell.dev/v1alpha1/namespaces/default/nodefenceremediations";
 
 /// The program, which leads and serves requests; ended with the case, so that the next one leads at once.
 pub(crate) struct Leader {
@@ -99,12 +95,17 @@ impl Drop for Leader {
     }
 }
 
+/// What is written there is refused if the kind has no such field. Else the field is dropped, and the write goes well.
+pub(crate) fn strict(path: &str) -> String {
+    format!("{path}?fieldValidation=Strict")
+}
+
 /// Where the request of this name is.
 pub(crate) fn path(name: &str) -> String {
     format!("{REQUESTS}/{name}")
 }
 
-async fn get(server: &Server, path: &str) -> Option<Value> {
+pub(crate) async fn get(server: &Server, path: &str) -> Option<Value> {
     server.cluster("admin").await.wire().get(path).await.unwrap()
 }
 
@@ -148,119 +149,6 @@ pub(crate) fn gone(server: &Server, nodes: &[&str]) {
         assert!(server.kubectl(&["delete", "--ignore-not-found", "nodefence", node]));
         assert!(server.kubectl(&["delete", "node", node]));
     }
-}
-
-/// One `NodeHealthCheck`, whose operator has the rights that it selects by its label.
-pub(crate) struct HealthCheck {
-    server: Arc<Server>,
-    name: String,
-    uid: String,
-}
-
-impl HealthCheck {
-    pub(crate) async fn make(server: &Arc<Server>, name: &str) -> Self {
-        let stored = match get(server, &format!("{HEALTH_CHECKS}/{name}")).await {
-            Some(stored) => stored,
-            None => {
-                let body = json!({ "apiVersion": "remediation.medik8s.io/v1alpha1", "kind": "NodeHealthCheck",
-                    "metadata": { "name": name } });
-                admin(server, "create", HEALTH_CHECKS, body).await
-            }
-        };
-        let uid = stored["metadata"]["uid"].as_str().unwrap().to_owned();
-        Self { server: Arc::clone(server), name: name.to_owned(), uid }
-    }
-
-    async fn wire(&self) -> Wire {
-        self.server.cluster("requester").await.wire().clone()
-    }
-
-    /// The Lease first, then the request, then its own status. A Lease that another one holds is left to it.
-    pub(crate) async fn asks_for(&self, node: &str, spec: Value) {
-        if get(&self.server, &format!("{LEASES}/node-{node}")).await.is_none() {
-            self.leases(node, &format!("NodeHealthCheck-{}", self.name)).await;
-        }
-        let body = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "NodeFenceRemediation", "spec": spec,
-            "metadata": { "name": node, "namespace": "default",
-                "annotations": { "remediation.medik8s.io/node-name": node, "remediation.medik8s.io/template-name": "fence" },
-                "labels": { "app.kubernetes.io/part-of": "node-healthcheck-controller" },
-                "ownerReferences": [{ "apiVersion": "remediation.medik8s.io/v1alpha1", "kind": "NodeHealthCheck",
-                    "name": self.name, "uid": self.uid, "controller": false }] } });
-        self.wire().await.create::<Value>(REQUESTS, &body).await.unwrap();
-        self.lists(node, &["NodeFenceRemediation"]).await;
-    }
-
-    /// Whose the node's Lease is.
-    pub(crate) async fn leases(&self, node: &str, holder: &str) {
-        let now = format!("{:.6}", Timestamp::now());
-        let body = json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-            "metadata": { "name": format!("node-{node}"), "namespace": "medik8s-leases" },
-            "spec": { "holderIdentity": holder, "leaseDurationSeconds": 660, "renewTime": now, "acquireTime": now,
-                "leaseTransitions": 0 } });
-        let at = format!("{LEASES}/node-{node}");
-        match get(&self.server, &at).await {
-            Some(_) => admin(&self.server, "merge", &at, body).await,
-            None => admin(&self.server, "create", LEASES, body).await,
-        };
-    }
-
-    /// What it has under way for this node, by its own status.
-    pub(crate) async fn lists(&self, node: &str, kinds: &[&str]) {
-        let of = |kind: &&str| json!({ "resource": { "kind": kind, "name": node }, "started": "2026-01-01T00:00:00Z" });
-        let remediations: Vec<Value> = kinds.iter().map(of).collect();
-        let mut nodes = self.unhealthy().await;
-        nodes.retain(|one| one["name"] != node);
-        nodes.push(json!({ "name": node, "remediations": remediations }));
-        self.write(nodes).await;
-    }
-
-    async fn unhealthy(&self) -> Vec<Value> {
-        let stored = get(&self.server, &format!("{HEALTH_CHECKS}/{}", self.name)).await.unwrap();
-        stored["status"]["unhealthyNodes"].as_array().cloned().unwrap_or_default()
-    }
-
-    async fn write(&self, nodes: Vec<Value>) {
-        let status = json!({ "status": { "unhealthyNodes": nodes } });
-        admin(&self.server, "merge", &format!("{HEALTH_CHECKS}/{}/status", self.name), status).await;
-    }
-
-    /// The template's time is over.
-    pub(crate) async fn times_out(&self, node: &str) {
-        let annotations = json!({ "remediation.medik8s.io/nhc-timed-out": Timestamp::now().to_string() });
-        let patch = json!({ "metadata": { "annotations": annotations } });
-        self.wire().await.merge::<Value>(&path(node), &patch).await.unwrap();
-    }
-
-    /// The node is healthy: the request goes, and when it has gone the Lease.
-    pub(crate) async fn takes_back(&self, node: &str) {
-        let uid = request(&self.server, node).await.unwrap()["metadata"]["uid"].clone();
-        self.wire().await.delete(&path(node), &json!({ "uid": uid }), None).await.unwrap();
-        let mut nodes = self.unhealthy().await;
-        nodes.retain(|one| one["name"] != node);
-        self.write(nodes).await;
-    }
-
-    /// What it must not do.
-    pub(crate) async fn strips_the_finalizer(&self, node: &str) -> Result<Value, String> {
-        let patch = json!({ "metadata": { "finalizers": null } });
-        self.wire().await.merge::<Value>(&path(node), &patch).await.map_err(|error| error.to_string())
-    }
-}
-
-/// A Machine of `cluster` with `more`, and the request that Cluster API makes for it.
-pub(crate) async fn machine_request(server: &Server, name: &str, cluster: &str, more: Value) {
-    let machine = json!({ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
-        "metadata": { "name": name, "namespace": "default" }, "spec": { "clusterName": cluster } });
-    let machine = admin(server, "create", MACHINES, machine).await;
-    if !more["status"].is_null() {
-        admin(server, "merge", &format!("{MACHINES}/{name}/status"), more).await;
-    }
-    let body = json!({ "apiVersion": "nodewell.dev/v1alpha1", "kind": "NodeFenceRemediation", "spec": {},
-        "metadata": { "name": name, "namespace": "default", "labels": { "cluster.x-k8s.io/cluster-name": cluster },
-            "ownerReferences": [{ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "name": name,
-                "uid": machine["metadata"]["uid"] }] } });
-    let wire = server.cluster("requester").await.wire().clone();
-    wire.create::<Value>(REQUESTS, &body).await.unwrap();
 }
 
 /// An API server that takes connections and never answers.

@@ -7,8 +7,14 @@ fn stored(nodes: Value) -> Value {
     json!({ "metadata": { "name": "workers", "uid": "nhc-1" }, "status": { "unhealthyNodes": nodes } })
 }
 
+/// As node-healthcheck-operator lists a request.
 fn of(kind: &str, timed_out: bool) -> Value {
-    let mut one = json!({ "resource": { "kind": kind, "name": "n0" }, "started": "2026-01-01T00:00:00Z" });
+    let group = if kind == "NodeFenceRemediation" { "nodewell.dev" } else { "self-node-remediation.medik8s.io" };
+    let mut one = json!({
+        "resource": { "apiVersion": format!("{group}/v1alpha1"), "kind": kind, "namespace": "ops", "name": "n0",
+            "uid": "u-1" },
+        "started": "2026-01-01T00:00:00Z", "templateName": "fence",
+    });
     if timed_out {
         one["timedOut"] = json!("2026-01-01T00:10:00Z");
     }
@@ -44,6 +50,12 @@ fn a_customer_is_who_the_health_check_itself_confirms() {
     ] {
         let error = is_proven(&stored(nodes)).unwrap_err();
         assert!(error.contains(why), "{error}");
+    }
+    for group in ["example.com/v1", "v1"] {
+        let mut foreign = ours();
+        foreign["resource"]["apiVersion"] = json!(group);
+        let error = is_proven(&stored(json!([{ "name": "n0", "remediations": [ours(), foreign] }]))).unwrap_err();
+        assert!(error.contains("has a NodeFenceRemediation under way"), "a kind of that name of {group}: {error}");
     }
     let mut another = stored(json!([{ "name": "n0", "remediations": [ours()] }]));
     another["metadata"]["uid"] = json!("nhc-2");
