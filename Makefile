@@ -18,7 +18,7 @@ help: ## list what make can do
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 run: toolchain ## build nodewelld and watch this machine with it (needs no cluster)
-	@[ -x target/debug/nodewelld ] || echo "Building nodewell; the first build takes one to three minutes." >&2
+	@[ -x target/debug/nodewelld ] || echo "Building nodewell; the first build takes some four minutes on two cores." >&2
 	@$(CARGO) build --workspace --bin nodewelld --bin nodewell-checks --bin nodewell
 	@exec packaging/run $(ARGS)
 

@@ -34,8 +34,9 @@ pub const CLAIMS: &str = "medik8s-leases";
 /// Where the controller's own Leases are, and no other client's.
 pub const LEASES: &str = nodewell_remediation::api::LEADER_NAMESPACE;
 
-/// Where the API server of this host asks about policies.
-pub const WEBHOOK: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 20259));
+/// Where the API server of this host asks about policies. An agent on the same host has the port before it, and the
+/// controller's own metrics are at the one before that: packaging/pages/tests/ports.rs.
+pub const WEBHOOK: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 20260));
 
 /// See [`Leader::check`].
 const SHORTEST_LEASE: Duration = Duration::from_secs(10);

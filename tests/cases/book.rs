@@ -15,13 +15,11 @@ pub(crate) fn list(suite: &mut Suite) {
 }
 
 /// Page, beginning and reason of what is run in no case as it stands.
-const NOT_RUN: [(&str, &str, &str); 24] = [
+const NOT_RUN: [(&str, &str, &str); 20] = [
     ("start.md", "make deb", "the cases install packages that packaging/build made in the same way"),
     ("install.md", "dnf install", "no Red Hat system can be had; release_dnf installs into a root"),
     ("install.md", "install -D -m 0644 nodewell-", "no loop device in a container; release_sysext merges a folder"),
     ("install.md", "systemctl stop nodewell.service", "the same"),
-    ("install.md", "ctr ", "no container engine; release_image reads the layout and runs the root"),
-    ("install.md", "sha256sum", "`make release` is a matter of hours; packaging/release/sums checks its own"),
     ("install.md", "cp -r /usr/share/nodewell/selinux", "the guest case `selinux` does it in enforcing mode"),
     ("identity.md", "kubeadm", "no kubeadm; the case `enroll` enrols by a bootstrap token"),
     ("identity.md", "nodewell doctor", "no machine with an agent has an API server; doctor_identity asks the same"),
@@ -31,13 +29,11 @@ const NOT_RUN: [(&str, &str, &str); 24] = [
     ("ansible.md", "cd packaging/ansible", "ansible_rollout plays it with an inventory of booted machines"),
     ("ansible.md", "ansible-playbook", "the same"),
     ("from-npd.md", "kubectl -n nodewell-trial logs", "no kubelet pulls its images"),
-    ("from-npd.md", "kubectl delete -f packaging/trial", "it waits for the controller of namespaces"),
     ("external-remediation.md", "kubectl apply -f /usr/share/doc", "no kinds of medik8s"),
     ("external-remediation.md", "kubectl apply -f nodefence", "no kinds of Cluster API"),
     ("remediation.md", "(umask 077; kubeadm", "no kubeadm"),
     ("remediation.md", "systemctl enable", "no machine with the unit has an API server; booted_service starts it"),
     ("fencing.md", "curl -k -u fence", "it asks for the password at a terminal"),
-    ("fencing.md", "jq ", "no case writes an audit where the unit does"),
     ("storage-fencing.md", "while sleep 1", "it goes on until a person ends it"),
     ("storage-fencing.md", "sg_persist", "no disk with persistent reservations"),
 ];

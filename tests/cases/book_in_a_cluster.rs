@@ -23,7 +23,8 @@ pub(crate) fn list(suite: &mut Suite) {
         .behaviour("book_in_a_cluster")
         .real_alone("the_controllers_first_steps", the_controllers_first_steps)
         .real_with(&[TOOLS], "an_identity_and_its_certificate", an_identity_and_its_certificate)
-        .real_with(&[TOOLS], "what_is_seen_and_left", what_is_seen_and_left);
+        .real_with(&[TOOLS], "what_is_seen_and_left", what_is_seen_and_left)
+        .real_with(&[Need::ControllerManager], "a_trial_and_off_again", a_trial_and_off_again);
 }
 
 /// What pages pipe into, beside what every machine has.
@@ -187,9 +188,20 @@ fn from_npd(cluster: &Cluster, shell: &Shell) {
         &imported,
         &["/config/kernel-monitor.json is the image's own", "same: MyDriverSlow", "1 same, 3 changed, 1 none"],
     );
-    let trial = shell.run_in(workspace(), &commands("from-npd.md", "kubectl apply -f packaging/trial"));
-    has_all(&trial, &["daemonset.apps/nodewell-trial created"]);
     shell.run(&commands("from-npd.md", "kubectl delete daemonset"));
     let gone = "/apis/apps/v1/namespaces/kube-system/daemonsets/node-problem-detector";
     assert_eq!(cluster.admin(&Call::get(gone)).0, 404);
+}
+
+/// Off again it is gone with its namespace, which a controller of kube-controller-manager's empties.
+fn a_trial_and_off_again(cluster: &Cluster) {
+    let _controllers = cluster.as_real().start_controllers("namespace-controller");
+    let shell = Shell::at(cluster);
+    let namespace = || cluster.admin(&Call::get("/api/v1/namespaces/nodewell-trial")).0;
+    let trial = shell.run_in(workspace(), &commands("from-npd.md", "kubectl apply -f packaging/trial"));
+    has_all(&trial, &["daemonset.apps/nodewell-trial created"]);
+    assert_eq!(namespace(), 200);
+    let off = shell.run_in(workspace(), &commands("from-npd.md", "kubectl delete -f packaging/trial"));
+    has_all(&off, &["namespace \"nodewell-trial\" deleted", "daemonset.apps \"nodewell-trial\" deleted"]);
+    assert_eq!(namespace(), 404);
 }

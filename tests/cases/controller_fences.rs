@@ -1,9 +1,11 @@
 //! The controller fences: power is confirmed off before anything is released, and never at the wrong node.
 
-use std::time::Duration;
+use std::{path::Path, process::Command, time::Duration};
 
 use nodewell_bmc::Pdu;
 use nodewell_tests::{
+    book::commands,
+    cli::Outcome,
     cluster::{Call, Cluster},
     controller::{Controller, apply_manifests, apply_policy, careful_policy, phase},
     fencing::{Fenced, PduOutlet},
@@ -130,7 +132,9 @@ fn a_hung_node_is_turned_off_first(cluster: &Cluster) {
     let _controllers = cluster.as_real().start_controllers("node-lifecycle-controller");
     fenced.node.run_pod(cluster, "db-0");
     apply_policy(cluster, "dead-nodes", &policy());
-    let controller = Controller::start(cluster, "");
+    let logs = tempfile::tempdir().unwrap();
+    let audit = format!("[audit]\nfile = {:?}\n", logs.path().join("audit.jsonl"));
+    let controller = Controller::start(cluster, &audit);
     controller
         .until(RELEASED_WITHIN, "the BMC has been asked who it is", || (!fenced.bmc.orders().is_empty()).then_some(()));
     fenced.node.hang(true);
@@ -142,6 +146,22 @@ fn a_hung_node_is_turned_off_first(cluster: &Cluster) {
     let offs = log.lines().filter(|line| line.contains("op=Irreversible(PowerOff)")).count();
     assert_eq!(offs, 1, "{log}\n{:?}", fenced.bmc.orders());
     controller.until(HUNG_WITHIN, "everything is restored", || is_at_peace(cluster, "hung"));
+    its_audit_names_the_power_off(logs.path());
+}
+
+/// When a node was last turned off is in no object of Kubernetes: docs/fencing.md has the command that asks the audit.
+fn its_audit_names_the_power_off(logs: &Path) {
+    let page = commands("fencing.md", "jq ").replace("/var/log/nodewell-controller", &logs.display().to_string());
+    if Command::new("jq").arg("--version").output().is_err() {
+        eprintln!("SKIP controller_fences: the audit was asked by no jq: needs Debian's package jq");
+        return;
+    }
+    let outcome = Outcome::from(Command::new("sh").args(["-ec", &page]).output().unwrap());
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let offs: Vec<Vec<&str>> = outcome.stdout.lines().map(|line| line.split('\t').collect()).collect();
+    let [off] = offs.as_slice() else { panic!("one power off, and {outcome:?}") };
+    let [at, node, done] = off.as_slice() else { panic!("time, node and outcome, and {outcome:?}") };
+    assert!(at.parse::<jiff::Timestamp>().is_ok() && *node == "hung" && !done.is_empty(), "{outcome:?}");
 }
 
 fn a_lost_feed_is_fenced_by_the_outlet(cluster: &Cluster) {

@@ -1,5 +1,5 @@
 //! `nodewell doctor` on the real server: it proves that another Node is out of reach, and names credentials that are no
-//! good, each in one line with what to do.
+//! good and other writers of the agent's conditions, each in one line with what to do.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,11 @@ use nodewell_tests::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::{identity_rights::node_with_agent, node_bound::token};
+use crate::{
+    api_conditions::{plan_on, wait_published},
+    identity_rights::node_with_agent,
+    node_bound::token,
+};
 
 pub(crate) fn list(suite: &mut Suite) {
     suite
@@ -23,6 +27,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .real("a_bound_token_is_named_with_its_node", a_bound_token_is_named_with_its_node)
         .real("an_expired_certificate_is_named", an_expired_certificate_is_named)
         .real("anothers_certificate_is_named", anothers_certificate_is_named)
+        .real("a_second_writer_is_named_with_what_it_writes", a_second_writer_is_named_with_what_it_writes)
         .real_alone("another_clusters_credentials_are_named", another_clusters_credentials_are_named)
         .real_alone("missing_policies_are_named", missing_policies_are_named);
 }
@@ -168,6 +173,25 @@ fn anothers_certificate_is_named(cluster: &Cluster) {
     let kubelets = cluster.kubeconfig(&Identity::Node("doctor-another".to_owned()));
     let checks = Doctor::new().checks(node, &kubelets, &[]);
     expect_check(&checks, "credentials", "fail", "that is Node doctor-another's");
+}
+
+/// By what the server has noted of who wrote what: the agent, the kubelet, and Node Problem Detector beside them.
+fn a_second_writer_is_named_with_what_it_writes(cluster: &Cluster) {
+    let node = "doctor-writers";
+    let _agent = plan_on(cluster, node).start();
+    wait_published(cluster, node, "KernelDeadlock", "False");
+    cluster.write_as_peer(node, "kubelet", &json!([{ "type": "Ready", "status": "True" }]));
+    let (doctor, kubeconfig) = (Doctor::new(), cluster.kubeconfig(&Identity::Node(node.to_owned())));
+    let checks = doctor.checks(node, &kubeconfig, &[]);
+    expect_check(&checks, "writers", "ok", "no other client writes conditions of nodewell's types");
+    // One type of ours, and one that only it has.
+    let written = |name: &str| json!({ "type": name, "status": "True", "reason": "DockerHung", "message": "theirs" });
+    let theirs = json!([written("KernelDeadlock"), written("OnlyTheirs")]);
+    cluster.write_as_peer(node, "node-problem-detector", &theirs);
+    let checks = doctor.checks(node, &kubeconfig, &[]);
+    let (verdict, detail, advice) = check(&checks, "writers");
+    assert_eq!((verdict, detail), ("warn", "\"node-problem-detector\" writes KernelDeadlock"));
+    assert!(advice.contains("stop the other one") && advice.contains("`take-over` in [apiserver]"), "{advice}");
 }
 
 /// The second cluster is the one that all cases share.

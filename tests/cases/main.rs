@@ -96,6 +96,7 @@ mod recovery;
 mod release_apt;
 mod release_dnf;
 mod release_image;
+mod release_sums;
 mod release_sysext;
 mod release_tarball;
 mod repair_on_systemd;
@@ -155,6 +156,7 @@ fn main() -> std::process::ExitCode {
         release_sysext::list,
         release_dnf::list,
         release_image::list,
+        release_sums::list,
         release_apt::list,
         repair_on_systemd::list,
         events_10000::list,

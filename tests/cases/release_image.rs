@@ -1,9 +1,10 @@
-//! The controller's image: made twice it is the same bytes, its layout is what its digests say, and the root in it runs
-//! the controller and its fence agents, as a user that may nothing.
+//! The controller's image: made twice it is the same bytes, its layout is what its digests say, the root in it runs the
+//! controller and its fence agents, as a user that may nothing, and containerd imports it as docs/install.md has it.
 
 use std::{
     ffi::OsString,
     fs,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
@@ -11,7 +12,9 @@ use std::{
 
 use nodewell_kit::free_port;
 use nodewell_tests::{
+    book::{commands, workspace},
     cli::Outcome,
+    containerd::{self, Containerd},
     http::over_tcp,
     leftovers,
     machine::Package,
@@ -111,6 +114,10 @@ fn run(root: &Path, words: &[&str]) -> Outcome {
 fn is_the_same_twice_and_runs() {
     let (one, other) = (leftovers::folder("image"), leftovers::folder("image"));
     let image = made(one.path());
+    match no_engine() {
+        None => is_imported(&image),
+        Some(why) => eprintln!("SKIP release_image: no engine has imported it: {why}"),
+    }
     let same = Command::new("cmp").arg(&image).arg(made(other.path())).output().unwrap();
     assert!(same.status.success(), "{}", String::from_utf8_lossy(&same.stdout));
     let (layout, root) = (one.path().join("layout"), one.path().join("root"));
@@ -133,6 +140,59 @@ fn is_the_same_twice_and_runs() {
         assert_eq!(found.code, 0, "{program:?}: {found:?}");
     }
     answers(&root);
+}
+
+/// Why no container engine of this machine's can have it.
+fn no_engine() -> Option<String> {
+    let no_ctr = || Command::new("ctr").arg("--version").output().is_err();
+    containerd::unmet().or_else(|| no_ctr().then(|| "needs ctr (Debian's package containerd)".to_owned()))
+}
+
+/// On a control-plane host with folders of its own: what the page's commands write is written into the folder where
+/// they are typed. The shell that types them sees these folders alone.
+const ON_A_HOST: &str = r#"set -e
+mkdir -p etc/kubernetes/manifests lib log
+cp /etc/passwd /etc/group etc/
+mount --bind etc /etc
+mount --bind lib /var/lib
+mount --bind log /var/log
+exec sh -ec "$1""#;
+/// Layers as folders: nothing is asked of the kernel that a container may not have.
+const SNAPSHOTTER: &str = "native";
+const POD: &str = "docs/examples/controller-pod.yaml";
+
+/// By the page's commands, under the name by which the static pod asks for it, which no registry is asked for.
+fn is_imported(image: &Path) {
+    let (containerd, host) = (Containerd::start(), leftovers::folder("control-plane"));
+    let on_host = |script: &str| {
+        let mut command = bounded(LONG, "unshare");
+        command.args(["--mount", "sh", "-c", ON_A_HOST, "sh", script]).current_dir(host.path());
+        command.env("CONTAINERD_ADDRESS", containerd.socket()).env("CONTAINERD_SNAPSHOTTER", SNAPSHOTTER);
+        let outcome = Outcome::from(command.output().unwrap());
+        assert_eq!(outcome.code, 0, "{script}\n{outcome:?}");
+        outcome.stdout
+    };
+    let (name, at) = (image.file_name().unwrap().to_str().unwrap(), |inside: &str| host.path().join(inside));
+    fs::copy(image, at(name)).unwrap();
+    fs::write(at("controller.kubeconfig"), "{}").unwrap();
+    let pod = fs::read_to_string(workspace().join(POD)).unwrap();
+    fs::write(at("controller-pod.yaml"), &pod).unwrap();
+    let page = commands("install.md", "ctr ");
+    assert!(page.contains("nodewell-controller-0.1.0-amd64.oci.tar"), "{page}");
+    on_host(&page.replace("nodewell-controller-0.1.0-amd64.oci.tar", name));
+
+    let asked_for = pod.lines().find_map(|line| line.trim().strip_prefix("image: ")).unwrap();
+    let known = on_host("ctr --namespace k8s.io images list --quiet");
+    assert!(known.lines().any(|one| one == asked_for), "no {asked_for} in {known}");
+    for (file, mode, user, group) in [
+        ("lib/nodewell-controller", 0o700, 65532, 65532),
+        ("log/nodewell-controller", 0o700, 65532, 65532),
+        ("etc/nodewell/controller.kubeconfig", 0o640, 0, 65532),
+        ("etc/kubernetes/manifests/nodewell-controller.yaml", 0o600, 0, 0),
+    ] {
+        let of = fs::metadata(at(file)).unwrap();
+        assert_eq!((of.mode() & 0o777, of.uid(), of.gid()), (mode, user, group), "{file}");
+    }
 }
 
 /// The controller itself, without a cluster.

@@ -32,6 +32,12 @@ pub fn apt_unmet() -> Option<String> {
     missing(&[("dpkg-scanpackages", "dpkg-dev"), ("gpg", "gnupg"), ("python3", "python3")])
 }
 
+/// Why this machine cannot write sums, sign and check them.
+#[must_use]
+pub fn sums_unmet() -> Option<String> {
+    missing(&[("sha256sum", "coreutils"), ("gpg", "gnupg")])
+}
+
 /// Why this machine cannot make a yum repository and install from it.
 #[must_use]
 pub fn dnf_unmet() -> Option<String> {
@@ -62,6 +68,15 @@ pub fn make(script: &str, options: &[&str], to: &Path, packages: &[&Path], key: 
     arguments.extend([OsStr::new("--to"), to.as_os_str()]);
     arguments.extend(packages.iter().map(|package| package.as_os_str()));
     run(script, &arguments, key);
+}
+
+/// Writes SHA256SUMS of the files of `folder`, and signs it.
+///
+/// # Panics
+/// If it fails.
+#[track_caller]
+pub fn sums(folder: &Path, key: &Key) {
+    run("sums", &[folder.as_os_str()], Some(key));
 }
 
 #[track_caller]

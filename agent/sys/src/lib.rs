@@ -4,6 +4,15 @@
 //! tasks and of mounts, which takes nothing unsafe; some of these ask it, too.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+// A static program can open no library, and a dynamic one of musl none that was built for glibc: such a build would
+// find neither journal nor GPUs, and only where it runs. The controller opens none, and does not use this crate.
+#[cfg(target_env = "musl")]
+compile_error!(
+    "nodewell's agent is not built for musl: it opens libsystemd (the journal) and NVIDIA's library (NVML) at run \
+     time, which are built for glibc; build it for x86_64-unknown-linux-gnu or aarch64-unknown-linux-gnu \
+     (docs/packages.md)"
+);
+
 pub mod activation;
 pub mod bus_error;
 pub mod contain;

@@ -22,7 +22,7 @@ pub(super) struct Webhook {
 const EXAMPLES: &str = "\
 Examples:
   nodewell-controller webhook | kubectl apply -f -
-  nodewell-controller webhook --url https://controllers.example.com:20259 \\
+  nodewell-controller webhook --url https://controllers.example.com:20260 \\
     --ca /etc/nodewell/webhook-ca.crt | kubectl apply -f -
   kubectl delete validatingwebhookconfiguration nodewell-policies
 

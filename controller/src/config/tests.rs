@@ -151,7 +151,7 @@ fn crash_dumps_are_heard_where_configured_and_claims_honoured_unless_not() {
 fn policies_are_asked_about_on_loopback_unless_configured_otherwise() {
     let resolved = |text: &str| Config::resolved(parse(Path::new("c.toml"), text).unwrap()).unwrap().webhook;
     let webhook = resolved("").unwrap();
-    assert_eq!((webhook.listen.to_string().as_str(), webhook.files), ("127.0.0.1:20259", None));
+    assert_eq!((webhook.listen.to_string().as_str(), webhook.files), ("127.0.0.1:20260", None));
     assert_eq!(resolved("[webhook]\nlisten = \"off\"\n"), None);
     let files = resolved("[webhook]\ncert = \"/c\"\nkey = \"/k\"\n").unwrap().files.unwrap();
     assert_eq!((files.cert.as_path(), files.key.as_path()), (Path::new("/c"), Path::new("/k")));

@@ -126,9 +126,9 @@ mod tests {
     fn a_certificate_that_the_api_server_does_not_know_is_reported_with_what_to_do() {
         let certificate = "-----BEGIN CERTIFICATE-----\nA\n-----END CERTIFICATE-----\n";
         let other = "-----BEGIN CERTIFICATE-----\nB\n-----END CERTIFICATE-----\n";
-        let known = manifest("https://127.0.0.1:20259", &format!("{other}{certificate}"));
+        let known = manifest("https://127.0.0.1:20260", &format!("{other}{certificate}"));
         assert_eq!(unknown_to(Some(&known), certificate), None);
-        let unknown = unknown_to(Some(&manifest("https://127.0.0.1:20259", other)), certificate).unwrap();
+        let unknown = unknown_to(Some(&manifest("https://127.0.0.1:20260", other)), certificate).unwrap();
         assert!(unknown.contains("does not have its certificate") && unknown.contains("kubectl apply"), "{unknown}");
         assert!(unknown_to(None, certificate).unwrap().contains("no nodewell-policies is registered"));
     }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
 
 const PACKAGER: &str = "nodewell maintainers <nodewell@users.noreply.github.com>";
+const UNRELEASED: &str = "Unreleased";
 
 /// What was released when, newest first.
 #[derive(Debug, Default, PartialEq)]
@@ -49,11 +50,11 @@ fn releases(text: &str, version: &str, date: &str) -> Vec<Release> {
     releases
 }
 
-/// "Unreleased", or "1.2.0 - 2027-03-01".
+/// "Unreleased", "1.2.0 - Unreleased", or "1.2.0 - 2027-03-01".
 fn heading(words: &str, version: &str, date: &str) -> Release {
     let (version, date) = match words.split_once(" - ") {
-        Some((version, day)) => (version, format!("{day}T00:00:00Z")),
-        None => (version, date.to_owned()),
+        Some((version, day)) if day != UNRELEASED => (version, format!("{day}T00:00:00Z")),
+        _ => (version, date.to_owned()),
     };
     Release { version: version.to_owned(), date, changes: Vec::new() }
 }
@@ -71,6 +72,15 @@ mod tests {
         assert_eq!(releases[0].version, "0.2.0");
         assert_eq!(releases[0].changes, ["x: one and two."]);
         assert_eq!((releases[1].version.as_str(), releases[1].date.as_str()), ("0.1.0", "2026-01-02T00:00:00Z"));
+    }
+
+    #[test]
+    fn a_version_without_its_day_is_the_one_that_is_built() {
+        let text = TEXT.replace("## Unreleased", "## 0.2.0 - Unreleased\n\nThe second version.");
+        let releases = releases(&text, "0.2.0-1", "2026-11-21T05:00:00Z");
+        assert_eq!((releases[0].version.as_str(), releases[0].date.as_str()), ("0.2.0-1", "2026-11-21T05:00:00Z"));
+        assert_eq!(releases[0].changes, ["x: one and two."]);
+        assert_eq!(releases[1].date, "2026-01-02T00:00:00Z");
     }
 
     #[test]

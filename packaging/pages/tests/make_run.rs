@@ -8,7 +8,7 @@ use std::{fs, path::Path, process::Command};
 use nodewell_kit::write_program;
 use tempfile::TempDir;
 
-const FIRST: &str = "Building nodewell; the first build takes one to three minutes.";
+const FIRST: &str = "Building nodewell; the first build takes some four minutes on two cores.";
 const CARGO: &str = "#!/bin/sh\necho '   Compiling nodewell' >&2\n";
 const RUN: &str = "#!/bin/sh\necho 'it runs' >&2\n";
 

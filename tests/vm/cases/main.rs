@@ -18,6 +18,7 @@ mod memory_errors;
 mod nvme_unplugged;
 mod nvme_warning;
 mod out_of_memory;
+mod packed_modules;
 mod pcie_errors;
 mod raid_card;
 mod sata_smart;
@@ -48,6 +49,7 @@ fn main() -> std::process::ExitCode {
         nvme_unplugged::list,
         nvme_warning::list,
         out_of_memory::list,
+        packed_modules::list,
         pcie_errors::list,
         raid_card::list,
         sata_smart::list,

@@ -58,6 +58,7 @@ impl Plan {
     /// Why it does not start, with QEMU's output.
     pub fn turn_on(&self) -> Result<Guest, String> {
         let kernel = Kernel::of_debian()?;
+        self.has_modules(&kernel)?;
         let folder = leftovers::folder("guest");
         let log = folder.path().join("qemu");
         let argv = self.argv(&kernel, folder.path());

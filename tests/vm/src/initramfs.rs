@@ -1,7 +1,7 @@
 //! The root of the guests: busybox, a few modules, and our programs with the libraries that they need.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     process::{self, Command},
@@ -13,6 +13,7 @@ use nodewell_tests::{cli::binary, machine::machines};
 use crate::{
     archive::Archive,
     kernel::{Kernel, output},
+    modules::{Index, Module},
 };
 
 const INIT: &str = include_str!("init.sh");
@@ -32,7 +33,7 @@ pub(crate) const DMSETUP: &str = "/usr/sbin/dmsetup";
 /// Makes software RAID arrays.
 pub(crate) const MDADM: &str = "/usr/sbin/mdadm";
 const FOLDERS: [&str; 9] = ["proc", "sys", "dev", "run", "tmp", "mnt", "etc", "root", "var/lib"];
-/// What cases load by name, with whatever these depend on. The generic sums are asked for by name in the kernel.
+/// What cases load by name, with whatever these depend on.
 const MODULES: &[&str] = &[
     "virtio_pci",
     "virtio_console",
@@ -42,15 +43,11 @@ const MODULES: &[&str] = &[
     "sd_mod",
     "sg",
     "ext4",
-    "crc32c_generic",
-    "crct10dif_generic",
-    "crc64_rocksoft_generic",
     "loop",
     "virtio_net",
     "aer_inject",
     "edac_mce_amd",
     "virtio_scsi",
-    "crc32_generic",
     "rdma_rxe",
     "nfsd",
     "nfsv4",
@@ -62,11 +59,12 @@ const MODULES: &[&str] = &[
     "megaraid_sas",
     "dm-multipath",
     "dm-round-robin",
-    // The kernel's soft dependency of the checksums that a thin pool keeps: without it the pool's own module does not load.
-    "crc32c_generic",
     "dm-thin-pool",
     "raid1",
 ];
+/// Generic sums, which the kernel asks for by name: ext4 and a thin pool do not load without the first. Kernels older
+/// and newer than 6.1 have some of them in other ways: one that is nowhere is no fault.
+const SUMS: &[&str] = &["crc32c_generic", "crct10dif_generic", "crc64_rocksoft_generic", "crc32_generic"];
 
 /// Where it lies; made once for each run of the tests, from the programs as they are now.
 ///
@@ -75,6 +73,18 @@ const MODULES: &[&str] = &[
 pub(crate) fn path(kernel: &Kernel) -> PathBuf {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| make(kernel).unwrap_or_else(|error| panic!("no initramfs: {error}"))).clone()
+}
+
+/// Whether a guest of this kernel can load what a case names.
+///
+/// # Errors
+/// Which modules it does not have, and what to do.
+pub(crate) fn has_modules(kernel: &Kernel, names: &[&str]) -> Result<(), String> {
+    let needed = names.iter().copied().filter(|name| !SUMS.contains(name));
+    match needed.clone().find(|name| !MODULES.contains(name)) {
+        Some(name) => Err(format!("no guest gets the module {name}: put it into MODULES of tests/vm/src/initramfs.rs")),
+        None => kernel.has_modules(needed),
+    }
 }
 
 fn make(kernel: &Kernel) -> Result<PathBuf, String> {
@@ -126,22 +136,20 @@ fn libraries_of(program: &Path) -> Result<Vec<String>, String> {
     Ok(output.split_whitespace().filter(|word| word.starts_with('/')).map(str::to_owned).collect())
 }
 
+/// What a kernel has nowhere is left out: a case that loads it fails by its name.
 fn add_modules(archive: &mut Archive, kernel: &Kernel) -> Result<(), String> {
-    let folder = format!("lib/modules/{}", kernel.release);
-    let listed = read(&kernel.modules().join("modules.dep"))?;
-    let listed = String::from_utf8_lossy(&listed);
-    let dependencies: BTreeMap<&str, &str> = listed.lines().filter_map(|line| line.split_once(':')).collect();
-    let (mut needed, mut lines) = (BTreeSet::new(), String::new());
-    for name in MODULES {
-        let found = dependencies.iter().find(|(path, _)| path.ends_with(&format!("/{name}.ko")));
-        // Another kernel has it built in, or not at all.
-        let Some((path, others)) = found else { continue };
-        needed.insert(*path);
-        needed.extend(others.split_whitespace());
-        lines.push_str(&format!("{path}:{others}\n"));
+    let (folder, index) = (format!("lib/modules/{}", kernel.release), Index::read(&kernel.modules())?);
+    let (mut files, mut lines) = (BTreeSet::new(), String::new());
+    for name in MODULES.iter().chain(SUMS) {
+        let Module::File { path, needs } = index.find(name) else { continue };
+        files.insert(path);
+        files.extend(needs.split_whitespace());
+        lines.push_str(&format!("{path}:{needs}\n"));
     }
     archive.file(&format!("{folder}/modules.dep"), lines.as_bytes());
-    for path in needed {
+    // By it modprobe knows what needs no file.
+    archive.file(&format!("{folder}/modules.builtin"), &read(&kernel.modules().join("modules.builtin"))?);
+    for path in files {
         archive.file(&format!("{folder}/{path}"), &read(&kernel.modules().join(path))?);
     }
     Ok(())

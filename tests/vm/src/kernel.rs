@@ -3,23 +3,20 @@
 use std::{
     env,
     fs::{self, File},
-    io::Write,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::OnceLock,
-    thread,
 };
 
 use nix::fcntl::{Flock, FlockArg};
 use nodewell_tests::machine::machines;
 
+use crate::{modules::Index, packed};
+
 /// Names a kernel package to run in place of Debian's newest one.
 const NAMED: &str = "NODEWELL_KERNEL_DEB";
 /// The package that always depends on the newest kernel.
 const NEWEST: &str = "linux-image-amd64";
-/// How an xz stream begins.
-const XZ: &[u8] = b"\xfd7zXZ\0";
-const ELF: &[u8] = b"\x7fELF";
 
 /// An unpacked kernel.
 #[derive(Debug, Clone)]
@@ -48,6 +45,20 @@ impl Kernel {
     pub(crate) fn modules(&self) -> PathBuf {
         self.folder.join("lib/modules").join(&self.release)
     }
+
+    /// Whether it has all of these modules, in files or built in.
+    ///
+    /// # Errors
+    /// Which it does not have, and what to do.
+    pub(crate) fn has_modules<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<(), String> {
+        Index::read(&self.modules())?.has_all(names).map_err(|missing| {
+            let (release, folder) = (&self.release, self.folder.display());
+            format!(
+                "kernel {release} has no module {missing}; name another package in {NAMED}, or remove {folder} if an \
+                 older checkout has unpacked it"
+            )
+        })
+    }
 }
 
 fn find() -> Result<Kernel, String> {
@@ -73,7 +84,9 @@ fn make(package: Option<PathBuf>, folder: &Path) -> Result<(), String> {
     fs::create_dir_all(&unfinished).map_err(|error| with_path(&unfinished, error))?;
     let package = package.map_or_else(|| download(&unfinished), Ok)?;
     output(Command::new("dpkg-deb").arg("--extract").arg(&package).arg(&unfinished))?;
+    move_modules(&unfinished)?;
     let release = first_name(&unfinished.join("lib/modules"))?;
+    packed::unpack_modules(&unfinished.join("lib/modules").join(&release))?;
     // Paths relative to where it runs: busybox's looks below the folder that it is given.
     output(Command::new("/bin/busybox").args(["depmod", "-b", "."]).arg(&release).current_dir(&unfinished))?;
     unpack_image(&unfinished.join("boot").join(format!("vmlinuz-{release}")), &unfinished.join("vmlinux"))?;
@@ -90,30 +103,20 @@ fn download(folder: &Path) -> Result<PathBuf, String> {
     Ok(folder.join(first_name(folder)?))
 }
 
-/// A bzImage carries the image behind its loader, packed; Debian packs with xz.
-fn unpack_image(packed: &Path, image: &Path) -> Result<(), String> {
-    let bytes = fs::read(packed).map_err(|error| with_path(packed, error))?;
-    let start = bytes.windows(XZ.len()).position(|window| window == XZ);
-    let start = start.ok_or_else(|| format!("{}: no xz stream in it", packed.display()))?;
-    let unpacked = unxz(bytes[start..].to_vec())?;
-    if !unpacked.starts_with(ELF) {
-        return Err(format!("{}: what is packed in it is no ELF file", packed.display()));
-    }
-    fs::write(image, unpacked).map_err(|error| with_path(image, error))
+fn unpack_image(file: &Path, image: &Path) -> Result<(), String> {
+    let bytes = fs::read(file).map_err(|error| with_path(file, error))?;
+    let kernel = packed::kernel_of(&bytes).map_err(|error| format!("{}: {error}", file.display()))?;
+    fs::write(image, kernel).map_err(|error| with_path(image, error))
 }
 
-fn unxz(packed: Vec<u8>) -> Result<Vec<u8>, String> {
-    let mut command = Command::new("xz");
-    // Behind the stream lies more of the bzImage.
-    command.args(["--decompress", "--stdout", "--single-stream"]);
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(|error| format!("xz: {error}"))?;
-    let mut stdin = child.stdin.take().expect("it is piped");
-    // xz stops reading at the end of the stream.
-    let feeder = thread::spawn(move || drop(stdin.write_all(&packed)));
-    let output = child.wait_with_output().map_err(|error| format!("xz: {error}"))?;
-    feeder.join().expect("it does not panic");
-    Ok(output.stdout)
+/// To where depmod and guests look: from Debian 13 on the package has it below usr.
+fn move_modules(root: &Path) -> Result<(), String> {
+    let (merged, own) = (root.join("usr/lib/modules"), root.join("lib/modules"));
+    if own.exists() || !merged.exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(root.join("lib")).map_err(|error| with_path(&own, error))?;
+    fs::rename(&merged, &own).map_err(|error| with_path(&merged, error))
 }
 
 fn first_name(folder: &Path) -> Result<String, String> {

@@ -9,6 +9,8 @@ pub mod guest;
 mod initramfs;
 mod kernel;
 pub mod module;
+pub mod modules;
+pub mod packed;
 mod plan;
 mod qmp;
 mod shell;

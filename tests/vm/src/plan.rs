@@ -189,6 +189,14 @@ impl Plan {
         self
     }
 
+    /// A module that is missing would be one line on the console, and a device without a driver.
+    ///
+    /// # Errors
+    /// Which are missing, and what to do.
+    pub(crate) fn has_modules(&self, kernel: &Kernel) -> Result<(), String> {
+        initramfs::has_modules(kernel, &self.modules)
+    }
+
     /// The whole command, with its sockets and logs in `folder`.
     pub(crate) fn argv(&self, kernel: &Kernel, folder: &Path) -> Vec<OsString> {
         let at = |name: &str| folder.join(name).display().to_string();
