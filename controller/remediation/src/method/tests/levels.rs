@@ -32,6 +32,7 @@ fn levels_stand_in_the_order_of_their_numbers() {
     assert!(validated.asks_machine(Level(1)) && !validated.asks_machine(Level(2)) && !validated.asks_machine(Level(3)));
     let longest = [1, 2, 3].map(|level| validated.longest(Level(level)).as_secs());
     assert_eq!(longest, [50, 100, 0], "one after the other");
+    assert_eq!(validated.numbered().collect::<Vec<_>>(), [Level(1), Level(2)]);
     // One level, as ever.
     let single = configured("power_management=bmc").unwrap();
     assert_eq!((single.levels.len(), single.numbered().count()), (1, 1));
