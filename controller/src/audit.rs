@@ -71,12 +71,17 @@ pub struct Writer {
 /// # Errors
 /// If there are no more threads.
 pub fn start(file: Option<PathBuf>, host: String) -> io::Result<(Writer, Audit)> {
+    start_beside(PathBuf::from(SOCKET), file, host)
+}
+
+/// `journal` is where journald listens.
+fn start_beside(journal: PathBuf, file: Option<PathBuf>, host: String) -> io::Result<(Writer, Audit)> {
     let (lines, waiting) = sync_channel::<String>(WAITING);
     let (finished, done) = sync_channel(1);
     let counts = Arc::<Counts>::default();
     let counted = Arc::clone(&counts);
     std::thread::Builder::new().name("audit".to_owned()).spawn(move || {
-        write_all(&waiting, file.as_deref(), &counted);
+        write_all(&waiting, &journal, file.as_deref(), &counted);
         // The program may have ended without waiting for this.
         let _ = finished.send(());
     })?;
@@ -108,12 +113,12 @@ fn line(entry: &AuditEntry, host: &str) -> String {
     line.to_string()
 }
 
-fn write_all(lines: &Receiver<String>, file: Option<&Path>, counts: &Counts) {
-    let journal = UnixDatagram::unbound().and_then(|socket| socket.set_nonblocking(true).map(|()| socket)).ok();
+fn write_all(lines: &Receiver<String>, journal: &Path, file: Option<&Path>, counts: &Counts) {
+    let socket = UnixDatagram::unbound().and_then(|socket| socket.set_nonblocking(true).map(|()| socket)).ok();
     let mut open: Option<File> = None;
     let mut is_failing = false;
     while let Ok(line) = lines.recv() {
-        journal.iter().for_each(|socket| drop(socket.send_to(entry(&line).bytes(), SOCKET)));
+        socket.iter().for_each(|socket| drop(socket.send_to(entry(&line).bytes(), journal)));
         let Some(path) = file else { continue };
         match append(path, &mut open, &line) {
             Ok(()) => {
@@ -153,7 +158,10 @@ fn append(path: &Path, open: &mut Option<File>, line: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use nodewell_reconcile::audit::Audited;
-    use nodewell_remediation::api::fence::Phase;
+    use nodewell_remediation::{
+        action::EventDraft,
+        api::fence::{NodeFence, NodeFenceSpec, NodeFenceStatus, Phase},
+    };
 
     use super::*;
 
@@ -199,6 +207,33 @@ mod tests {
         );
         assert_eq!((&line["node"], &line["cause"]), (&json!("n1"), &json!("its Lease is silent")));
         assert_eq!((counts.written(), counts.lost()), (1, 0));
+    }
+
+    /// As the executor hands them over, and by an entry of the native protocol that `journalctl MESSAGE_ID=` finds.
+    #[test]
+    fn what_the_controller_reports_is_in_the_file_and_in_the_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, socket) = (folder.path().join("audit.jsonl"), folder.path().join("socket"));
+        let journal = UnixDatagram::bind(&socket).unwrap();
+        journal.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let (mut writer, audit) = start_beside(socket, Some(file.clone()), "cp-1".into()).unwrap();
+        let spec = NodeFenceSpec { node_name: "n1".into(), ..NodeFenceSpec::default() };
+        let fence = NodeFence { metadata: Default::default(), spec, status: NodeFenceStatus::default() };
+        let why = EventDraft { reason: "FenceClosed".into(), message: "it is well".into(), warning: false };
+        audit.record_ended(jiff::Timestamp::UNIX_EPOCH, 7, &fence, &why);
+        drop(audit);
+        writer.lines.take();
+        writer.done.recv().unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let line: Value = serde_json::from_str(text.trim()).unwrap();
+        let found = ["what", "node", "term", "reason", "host"].map(|key| line[key].clone());
+        assert_eq!(json!(found), json!(["recordEnds", "n1", 7, "FenceClosed", "cp-1"]));
+        let mut entry = vec![0; 4096];
+        let length = journal.recv(&mut entry).unwrap();
+        let entry = String::from_utf8_lossy(&entry[..length]);
+        for field in [format!("MESSAGE_ID={MESSAGE_ID}"), format!("MESSAGE={}", text.trim())] {
+            assert!(entry.lines().any(|line| line == field), "{field} is not in {entry}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The controller fences: power is confirmed off before anything is released, and never at the wrong node.
 
-use std::{path::Path, process::Command, time::Duration};
+use std::{fs, path::Path, process::Command, time::Duration};
 
 use nodewell_bmc::Pdu;
 use nodewell_tests::{
@@ -76,7 +76,9 @@ fn a_dead_node_is_found_off_and_comes_back(cluster: &Cluster) {
     let _well = Fenced::start(cluster, "well", 2, &[(ZONE, "b")]);
     fenced.node.run_pod(cluster, "db-0");
     apply_policy(cluster, "dead-nodes", &policy());
-    let controller = Controller::start(cluster, "");
+    let folder = tempfile::tempdir().unwrap();
+    let audit = folder.path().join("audit.jsonl");
+    let controller = Controller::start(cluster, &format!("[audit]\nfile = {audit:?}\n"));
     controller
         .until(RELEASED_WITHIN, "the BMC has been asked who it is", || (!fenced.bmc.orders().is_empty()).then_some(()));
     let boot = fenced.node.reported_boot();
@@ -90,6 +92,46 @@ fn a_dead_node_is_found_off_and_comes_back(cluster: &Cluster) {
     controller.until(RELEASED_WITHIN, "everything is restored", || is_at_peace(cluster, "dead"));
     let events = cluster.admin(&Call::get("/api/v1/namespaces/default/events")).1.to_string();
     assert!(events.contains("nodewell-controller"), "{events}");
+    let ended = || audited(&audit, "dead").into_iter().any(|line| line["what"] == "recordEnds").then_some(());
+    controller.until(RELEASED_WITHIN, "the end of its record is in the audit", ended);
+    assert_audited(&audited(&audit, "dead"));
+}
+
+/// The lines of one node, as a person reads them from the file of a controller that runs.
+fn audited(file: &Path, node: &str) -> Vec<Value> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    // The last one may be half written.
+    let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    let lines = whole.map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter(|line| line["node"] == node).collect()
+}
+
+/// A machine that was found off: its pods are released, and it is turned on again.
+fn assert_audited(lines: &[Value]) {
+    let acts = lines.iter().filter(|line| line["act"].is_string());
+    let kinds = acts.map(|line| {
+        let act = line["act"].as_str().unwrap().split(' ').next().unwrap();
+        let outcome = line["outcome"].as_str().and_then(|outcome| outcome.split('(').next());
+        (line["what"].as_str().unwrap(), act, outcome)
+    });
+    let kinds: Vec<_> = kinds.collect();
+    for act in ["release", "powerOn"] {
+        let begun = kinds.iter().position(|kind| *kind == ("actBegins", act, None));
+        let begun = begun.unwrap_or_else(|| panic!("{act} begins in no line: {lines:#?}"));
+        let ended = kinds[begun..].contains(&("actEnds", act, Some("Ok")));
+        assert!(ended, "{act} ends well in no line after it: {lines:#?}");
+    }
+    let entered: Vec<&str> = lines.iter().filter_map(|line| line["to"].as_str()).collect();
+    for phase in ["OffConfirmed", "PodsReleased", "PoweringOn"] {
+        assert!(entered.contains(&phase), "{phase} is in no line: {lines:#?}");
+    }
+    for line in lines {
+        let has = |key: &str| line[key].as_str().is_some_and(|text| !text.is_empty());
+        assert!(
+            has("at") && has("host") && has("record") && has("cause") && line["term"].as_u64() >= Some(1),
+            "{line}"
+        );
+    }
 }
 
 fn what_was_done_is_in_the_metrics(cluster: &Cluster) {

@@ -219,6 +219,8 @@ async fn a_clouds_machine_is_known_by_the_nodes_provider_id() {
     room.cluster.map("fence-config-n1", "config.properties", "power_management=aws");
     room.cluster.map("fence-config-n1", "fence-method-aws", "agent_name=fence_aws\nplug=i-0abc");
     let mut node = node("n1", "");
+    // Nor is it compared with others: n2 was never read.
+    room.power.unread([node.clone(), super::fake::node("n2", "")].iter());
     for (provider_id, is_proven) in [("aws:///eu-1a/i-0abc", true), ("aws:///eu-1a/i-0def", false), ("", false)] {
         node.provider_id = provider_id.into();
         node.resource_version.push('x');

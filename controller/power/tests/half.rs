@@ -3,7 +3,7 @@
 use nodewell_reconcile::power::Power;
 use nodewell_remediation::{
     action::Failed,
-    facts::ConditionStatus,
+    facts::{Condition, ConditionStatus, Node},
     snapshot::{FenceScope, PowerState},
 };
 
@@ -94,19 +94,37 @@ async fn a_supply_is_turned_on_again_by_whichever_method_turns_its_plug_on() {
     assert_eq!(room.bench.read("orders"), "off 1 none\non 1 none\n");
 }
 
+/// As its kubelet reports it.
+fn ready() -> Node {
+    let ready = Condition { kind: "Ready".into(), status: ConditionStatus::True, ..Condition::default() };
+    Node { conditions: vec![ready], ..node("n1", "") }
+}
+
+/// One that has died is fenced the sooner.
+#[tokio::test]
+async fn a_machine_that_reads_off_is_wrong_while_its_node_is_ready() {
+    let room = room();
+    room.configure("n1", &[1]);
+    std::fs::write(room.bench.path().join("plug1"), "off\n").unwrap();
+    let preflight = room.power.preflight(&node("n1", "")).await;
+    assert_eq!((preflight.status, preflight.reason.as_str()), (ConditionStatus::True, "FenceReady"));
+    let preflight = room.power.preflight(&ready()).await;
+    assert_eq!((preflight.status, preflight.reason.as_str()), (ConditionStatus::False, "ReadsOff"));
+    assert!(!preflight.message.starts_with("level"), "it has no other: {}", preflight.message);
+}
+
 #[tokio::test]
 async fn a_node_that_runs_on_one_supply_is_reported_before_it_has_to_be_fenced() {
     let room = room();
     room.configure("n1", &[1, 2]);
     std::fs::write(room.bench.path().join("plug1"), "off\n").unwrap();
-    let mut node = node("n1", "");
-    assert_eq!(room.power.preflight(&node).await.status, ConditionStatus::True, "it is not Ready: it may be half off");
-    node.conditions.push(nodewell_remediation::facts::Condition {
-        kind: "Ready".into(),
-        status: ConditionStatus::True,
-        ..nodewell_remediation::facts::Condition::default()
-    });
-    let preflight = room.power.preflight(&node).await;
+    let silent = node("n1", "");
+    assert_eq!(
+        room.power.preflight(&silent).await.status,
+        ConditionStatus::True,
+        "it is not Ready: it may be half off"
+    );
+    let preflight = room.power.preflight(&ready()).await;
     assert_eq!((preflight.status, preflight.reason.as_str()), (ConditionStatus::False, "SupplyOff"));
     assert!(preflight.message.contains("pdu1 reports Off"), "{}", preflight.message);
 }

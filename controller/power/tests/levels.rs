@@ -115,6 +115,7 @@ async fn a_level_that_reported_off_of_a_machine_that_runs_is_not_believed() {
     assert_eq!(room.power.read(&node, &SECOND).await, PowerState::Off, "the node may have died right before");
     assert!(!room.power.is_contradicted(&node, Some(room.bench.now().plus(Duration::from_secs(14)))));
     assert!(room.power.is_contradicted(&node, Some(room.bench.now().plus(Duration::from_secs(15)))));
+    assert!(room.power.is_contradicted(&node, None), "from then on, whatever is seen of its kubelet");
     assert_eq!(room.power.read(&node, &SECOND).await, PowerState::Unknown);
     assert!(matches!(room.power.off(&node, &SECOND, &lease_deadline).await, Err(Failed::NotBegun(_))));
     assert_eq!(room.bench.read("orders"), "");

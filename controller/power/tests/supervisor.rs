@@ -2,6 +2,7 @@
 
 use std::{
     io::Write,
+    os::unix::process::ExitStatusExt,
     process::{Child, Command, Stdio},
     time::Duration,
 };
@@ -83,6 +84,22 @@ fn a_time_that_is_over_begins_nothing() {
     let ended = report(start(&serde_json::to_string(&job(&bench, 0)).unwrap()));
     assert!(matches!(ended.ending, Ending::NotStarted(_)), "{ended:?}");
     assert_eq!(bench.read("fence_test.pid"), "");
+}
+
+/// Its second stage is started by the first alone, and ends with it.
+#[test]
+fn a_stage_that_is_not_known_runs_nothing_and_one_of_another_parent_is_killed() {
+    let bench = Bench::new();
+    let ran = bench.path().join("ran");
+    let run = |stage: &str, parent: u32| {
+        let mut command = Command::new(SUPERVISOR);
+        command.args([stage, &parent.to_string(), "/usr/bin/touch"]).arg(&ran);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap()
+    };
+    assert_eq!(run("other", std::process::id()).code(), Some(64));
+    assert_eq!(run("become", 1).signal(), Some(Signal::SIGKILL as i32));
+    assert!(!ran.exists());
+    assert!(run("become", std::process::id()).success() && ran.exists());
 }
 
 #[test]

@@ -101,3 +101,18 @@ async fn a_neighbour_with_errors_counts_as_wired_to_what_it_names() {
     room.power.survey(nodes().into()).await;
     room.power.plan(&node("n1", "")).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_node_that_is_gone_blocks_no_other_and_is_read_again_when_it_is_back() {
+    let room = room();
+    room.configure("n1", &[1]);
+    room.cluster.map("fence-config-n2", "config.properties", "power_management=pdu1");
+    room.cluster.map("fence-config-n2", "fence-method-pdu1", "agent_name=fence_test\nip=pdu\nplug=1\nmethd=x");
+    room.power.survey(room.power.unread(nodes().iter())).await;
+    assert!(refused(&room).await.contains("have errors"));
+    room.power.retain(|name| name == "n1");
+    assert!(room.power.unread(nodes()[..1].iter()).is_empty());
+    room.power.plan(&node("n1", "")).await.unwrap();
+    let unread = room.power.unread(nodes().iter());
+    assert_eq!(unread.iter().map(|node| node.name.as_str()).collect::<Vec<_>>(), ["n2"]);
+}

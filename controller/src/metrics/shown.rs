@@ -26,7 +26,7 @@ pub(super) fn text(shown: &Shown) -> String {
     });
     cache(&mut page, shown);
     let node_reports = shown.cache.node_reports();
-    shown.cache.with(|snapshot| stranded::show(&mut page, snapshot, &node_reports, shown.clock.moment()));
+    shown.cache.with(|snapshot| stranded::show(&mut page, snapshot, &node_reports, shown.clock.now()));
     blockers(&mut page, &node_reports);
     let leads = shown.cache.with(|snapshot| snapshot.epoch > 0) && !shown.dry_run;
     let tally = shown.tally.snapshot();

@@ -26,8 +26,9 @@ fn alerts() -> String {
 /// Name and kind of every metric that the code begins, by `metric("name", Gauge, …`.
 fn metrics() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    for entry in fs::read_dir(root().join("controller/src/metrics")).unwrap().map(Result::unwrap) {
-        let text = fs::read_to_string(entry.path()).unwrap();
+    let entries = fs::read_dir(root().join("controller/src/metrics")).unwrap().map(|entry| entry.unwrap().path());
+    for file in entries.filter(|path| path.is_file()) {
+        let text = fs::read_to_string(file).unwrap();
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         for after in code.match_indices("\"nodewell_controller_").map(|(at, _)| &code[at + 1..]) {
             let name = after.split('"').next().unwrap();

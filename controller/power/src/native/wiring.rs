@@ -121,3 +121,27 @@ fn some(names: &[&str]) -> String {
     let more = if names.len() > NAMED { ", …" } else { "" };
     format!("{}{more}", names[..names.len().min(NAMED)].join(", "))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{names, some};
+
+    #[test]
+    fn a_device_is_named_as_a_whole_word() {
+        for text in ["ip=10.0.0.1", "ip=10.0.0.1\nplug=3", "ip=[10.0.0.1]:443", "10.0.0.10 10.0.0.1", "10.0.0.1/3"] {
+            assert!(names(text, "10.0.0.1"), "{text}");
+        }
+        for text in
+            ["", "ip=10.0.0.2", "ip=10.0.0.10", "ip=110.0.0.1", "ip=10.0.0.1.example", "x-10.0.0.1", "10.0.0.1_b"]
+        {
+            assert!(!names(text, "10.0.0.1"), "{text}");
+        }
+    }
+
+    #[test]
+    fn three_nodes_are_named_and_no_more() {
+        assert_eq!(some(&["a", "b"]), "a, b");
+        assert_eq!(some(&["a", "b", "c"]), "a, b, c");
+        assert_eq!(some(&["a", "b", "c", "d"]), "a, b, c, …");
+    }
+}

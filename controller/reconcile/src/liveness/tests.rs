@@ -219,6 +219,24 @@ async fn a_returned_agent_takes_everything_back_and_may_fall_silent_again() {
     assert_eq!(reconciler.counts().marked_unknown, 2);
 }
 
+/// After a week, although its Lease shows that it is expected back.
+#[tokio::test(start_paused = true)]
+async fn what_an_agent_has_left_behind_is_collected_in_the_end() {
+    let double = Double::new(3);
+    let (_keep, lease_deadline) = lease_deadline(999_999);
+    let (clock, mut reconciler) = (clock(), reconciler(&double));
+    let mut cluster = one_of_three();
+    reconciler.round(&cluster, &clock, &lease_deadline).await;
+    tokio::time::advance(Duration::from_hours(24 * 7 + 1)).await;
+    for number in 2..=3 {
+        cluster.agent_leases.get_mut(&format!("n{number}")).unwrap().change_seen_at = clock().moment;
+    }
+    reconciler.round(&cluster, &clock, &lease_deadline).await;
+    let (left, events) = double.on("n1", |server| (server.conditions.len(), server.events.clone()));
+    assert_eq!((left, events), (0, vec!["AgentSilent".to_owned(), "AgentRemoved".to_owned()]));
+    assert_eq!(reconciler.counts(), Counts { marked_unknown: 1, collected: 1, ..Counts::default() });
+}
+
 #[tokio::test(start_paused = true)]
 async fn many_are_written_one_after_the_other() {
     let double = Double::new(50);
@@ -251,6 +269,7 @@ async fn a_failure_is_tried_again_after_a_minute_and_the_others_go_on() {
     let two = snapshot(5, &|number| if number <= 2 { 0 } else { 290 });
     reconciler.round(&two, &clock, &lease_deadline).await;
     assert_eq!((double.status("n1"), double.status("n2")), ("True".into(), "Unknown".into()));
+    assert_eq!(reconciler.counts(), Counts { marked_unknown: 1, failures: 1, ..Counts::default() });
     double.on("n1", |server| server.broken = None);
     reconciler.round(&two, &clock, &lease_deadline).await;
     assert_eq!(double.status("n1"), "True", "not at once");

@@ -1,5 +1,7 @@
 //! What a host may report of a node, and whose report counts.
 
+mod rounds;
+
 use super::*;
 
 fn at(secs: u64) -> Moment {
@@ -42,6 +44,15 @@ fn a_report_that_changed_between_watches_is_not_believed() {
     assert!(reach.reports("me", at(100)).is_empty(), "it may have died at 90");
     reach.hear(vec![report("other", 8, Some(602))], "me", at(102));
     assert_eq!(reach.reports("me", at(102))["a"].len(), 1);
+}
+
+/// Ten seconds are the most that lie between two looks at what others report.
+#[test]
+fn a_host_that_was_heard_ten_seconds_ago_is_still_watched() {
+    let mut reach = Reach::default();
+    reach.hear(vec![report("other", 1, Some(4))], "me", at(10));
+    reach.hear(vec![report("other", 2, Some(14))], "me", at(20));
+    assert_eq!(reach.reports("me", at(20))["a"].len(), 1);
 }
 
 #[test]

@@ -98,3 +98,25 @@ pub(super) fn may_be_secret(agent: &str, option: &str) -> bool {
     let names_node = KEY_NAMES_NODE.contains(&agent) && option.starts_with("key");
     fits && !names_node && why(option).is_none()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_come_from_the_secret_names_no_machine_and_runs_nothing() {
+        for (agent, option, may) in [
+            ("fence_test", "password", true),
+            ("fence_test", "username", true),
+            ("fence_test", "key", true),
+            ("fence_scsi", "password", true),
+            ("fence_scsi", "key", false),
+            ("fence_mpath", "key", false),
+            ("fence_test", "plug", false),
+            ("fence_test", "password_script", false),
+            ("fence_test", "token_file", false),
+        ] {
+            assert_eq!(may_be_secret(agent, option), may, "{agent} {option}");
+        }
+    }
+}

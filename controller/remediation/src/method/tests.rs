@@ -8,6 +8,8 @@ use proptest::prelude::*;
 use super::*;
 
 mod levels;
+mod lines;
+mod metadata;
 mod pins;
 mod traps;
 

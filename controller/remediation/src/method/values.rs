@@ -126,6 +126,7 @@ mod tests {
             ("proxy", "http://p:3128", "http://p#x"),
             ("username", "DOMAIN\\fence@vsphere.local", "-oProxyCommand=x"),
             ("username", "a=b", "a b"),
+            ("username", "a,b", "a, b"),
             ("username", "ä", "a\u{2028}b"),
             ("username", "admin", "ad\u{200b}min"),
             ("plug", "1", "1\u{202e}2"),

@@ -111,9 +111,8 @@ impl Truth {
     /// go sooner if it is deleted again.
     fn check_kind(&mut self, at: &PodRef, releases: bool) {
         let Some(pod) = self.store.pods.get(&at.name) else { return };
-        let of_daemon_set = pod.owner.as_ref().is_some_and(|owner| owner.kind == "DaemonSet");
-        let (is_static, waits) = (pod.mirror, releases && self.store.finishing.contains_key(&at.name));
-        if is_static || of_daemon_set {
+        let (belongs, waits) = (belongs_as(pod).is_some(), releases && self.store.finishing.contains_key(&at.name));
+        if belongs {
             self.violate("I13", format!("{} was deleted, which belongs to its node", at.name));
         }
         if waits {
@@ -123,6 +122,13 @@ impl Truth {
                 self.violate("I13", format!("{} waits for its finalizers, and is deleted again and again", at.name));
             }
         }
+    }
+
+    /// What belongs to its node and stays there, after what would take any other pod away.
+    pub(super) fn count_left(&mut self, node: &str, by: &str, stays: impl Fn(&Pod) -> bool) {
+        let left = self.store.pods_on(node).filter(|pod| pod.deleting.is_none() && stays(pod));
+        let kinds: Vec<&str> = left.filter_map(belongs_as).collect();
+        kinds.into_iter().for_each(|kind| self.count(&format!("cluster {kind} pods left by a {by}")));
     }
 
     /// The garbage collector deletes it, because of our taint or because its Node is gone.
@@ -161,4 +167,12 @@ impl Truth {
             self.violate("I12", format!("{name} was cordoned by a person and uncordoned by us"));
         }
     }
+}
+
+/// Whether a pod belongs to its node, and as what: its kubelet, or a `DaemonSet`, runs it there and nowhere else.
+fn belongs_as(pod: &Pod) -> Option<&'static str> {
+    if pod.mirror {
+        return Some("static");
+    }
+    pod.owner.as_ref().is_some_and(|owner| owner.kind == "DaemonSet").then_some("daemon")
 }

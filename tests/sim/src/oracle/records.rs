@@ -63,6 +63,9 @@ impl Truth {
         if next.drain_portions > stored.status.drain_portions {
             self.count("cluster drained-in-portions");
         }
+        if is_drained(next) && !is_drained(&stored.status) {
+            self.count_left(&stored.spec.node_name, "drain", |_| true);
+        }
         if next.off.is_some() && stored.status.off != next.off {
             self.remember_confirmed(stored, next);
             self.confirmed(&stored.spec.node_name);
@@ -101,6 +104,10 @@ impl Truth {
             self.violate("I6", format!("Off of {name} was confirmed, and was not read since it booted"));
         }
     }
+}
+
+fn is_drained(status: &NodeFenceStatus) -> bool {
+    status.drain.as_ref().is_some_and(|drain| drain.done)
 }
 
 fn new_reasons(was: &NodeFenceStatus, is: &NodeFenceStatus) -> Vec<String> {

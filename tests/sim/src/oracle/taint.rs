@@ -62,6 +62,7 @@ impl Truth {
         }
         self.check_intended(replica, name);
         self.count_pods(name, &uids);
+        self.count_left(name, "release", |pod| tolerates(pod, taint));
     }
 
     /// A replica that sets it again where it is releases nothing new.

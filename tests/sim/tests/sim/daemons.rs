@@ -2,6 +2,7 @@
 
 use nodewell_sim::{
     faults::Fault,
+    run::Report,
     scenario::{Mutation, Scenario, Steps, Theme},
 };
 
@@ -22,9 +23,18 @@ fn die() -> Plot {
     (4..7).map(|number| (10 * number, Fault::PowerLoss(node(number)))).collect()
 }
 
+/// Or there was none, and nothing was proven of them.
+fn assert_left(reports: &[Report], by: &str) {
+    for kind in ["daemon", "static"] {
+        let what = format!("cluster {kind} pods left by a {by}");
+        assert!(reports.iter().any(|report| report.tally.of(&what) > 0), "in no story: {what}");
+    }
+}
+
 #[test]
 fn sim_a_release_waits_for_no_finalizers_and_leaves_what_belongs_to_the_node() {
-    assert_quiet("cluster finalizers waited for", with_daemons(Theme::Power, Steps::CordonPowerCycle, die()));
+    let stories = with_daemons(Theme::Power, Steps::CordonPowerCycle, die());
+    assert_left(&assert_quiet("cluster finalizers waited for", stories), "release");
 }
 
 #[test]
@@ -32,6 +42,7 @@ fn sim_a_drain_leaves_what_belongs_to_the_node() {
     let ill = (4..7).map(|number| (10 * number, Fault::BecomesUnhealthy(node(number)))).collect();
     let reports = assert_quiet("act drain-evicts", with_daemons(Theme::Drains, Steps::DrainReboot, ill));
     assert!(reports.iter().any(|report| report.offs > 0), "no node was empty enough for its reboot");
+    assert_left(&reports, "drain");
 }
 
 fn mistaken(mutation: Mutation) {

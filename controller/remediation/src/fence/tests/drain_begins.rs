@@ -11,7 +11,7 @@ use super::{
 use crate::{
     action::{Action, Op, ReversibleOp},
     api::fence::{Blocker, NodeFence, Phase},
-    fence::Next,
+    fence::{Next, drain_at_hand},
     time::Moment,
 };
 
@@ -52,6 +52,40 @@ fn what_it_waits_before_it_begins_is_none_of_its_time() {
         assert_eq!((begun.status.drain_begun_at, begun.status.blocked_by.len()), (Some(fixture.now.wall), 0), "{by}");
         fixture.store(begun);
         assert_eq!(timeout(&fixture), Duration::from_secs(600), "{by}");
+    }
+}
+
+#[test]
+fn only_what_was_blocked_is_reported_as_blocked_no_more() {
+    let (none, storm): (&[&str], &[&str]) = (&[], &["Storm"]);
+    for by in [none, storm] {
+        let mut fixture = Fixture::new(steps(&["cordon", "drain"]));
+        fixture.guard_blockers.drain = by.iter().map(|reason| Blocker::new(reason, "")).collect();
+        run(&mut fixture, 10, at(Phase::Draining));
+        if !by.is_empty() {
+            run(&mut fixture, 3, |_| false);
+            fixture.guard_blockers.drain.clear();
+        }
+        let begun = saved(&fixture);
+        assert!(begun.status.drain_begun_at.is_some());
+        let is_reported = begun.status.log.iter().any(|entry| entry.text == "nothing blocks remediation any more");
+        assert_eq!(is_reported, !by.is_empty(), "{:?}", begun.status.log);
+    }
+}
+
+/// In another phase of its step nothing of it is under way: its pods are not yet, or no more, on their way.
+#[test]
+fn a_drain_is_at_hand_in_its_own_step_and_phase_alone() {
+    let mut fixture = Fixture::new(steps(&["cordon", "drain"]));
+    for (step, phase, is_at_hand) in [
+        (1, Phase::Draining, true),
+        (1, Phase::Waiting, false),
+        (1, Phase::Failed, false),
+        (0, Phase::Isolating, false),
+        (0, Phase::Draining, false),
+    ] {
+        (fixture.fence.status.policy_step, fixture.fence.status.phase) = (step, phase);
+        assert_eq!(drain_at_hand(&fixture.fence).is_some(), is_at_hand, "{step} {phase:?}");
     }
 }
 

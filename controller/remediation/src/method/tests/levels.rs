@@ -30,6 +30,9 @@ fn levels_stand_in_the_order_of_their_numbers() {
     assert!(names(Level(3), AgentAction::Off).is_empty());
     assert_eq!(validated.power_of_all(AgentAction::Off).count(), 3);
     assert!(validated.asks_machine(Level(1)) && !validated.asks_machine(Level(2)) && !validated.asks_machine(Level(3)));
+    let longest = [1, 2, 3].map(|level| validated.longest(Level(level)).as_secs());
+    assert_eq!(longest, [50, 100, 0], "one after the other");
+    assert_eq!(validated.numbered().collect::<Vec<_>>(), [Level(1), Level(2)]);
     // One level, as ever.
     let single = configured("power_management=bmc").unwrap();
     assert_eq!((single.levels.len(), single.numbered().count()), (1, 1));
@@ -74,6 +77,35 @@ fn a_pin_names_the_outlets_of_all_levels() {
     assert_eq!(pinned("pdu-a/3 pdu-b/3"), Ok(()));
     assert!(pinned("pdu-a/3").is_err(), "one of them is not confirmed");
     assert!(pinned("pdu-a/3 pdu-b/3 pdu-c/1").is_err(), "a supply that no level turns off");
+}
+
+/// Each of these methods, with what it is for.
+fn refused_with(config: &str, methods: &[(&str, &str)]) -> String {
+    let keys: Vec<String> = methods.iter().map(|(name, _)| format!("fence-method-{name}")).collect();
+    let methods = methods.iter().zip(&keys).map(|((_, text), key)| ("fence-config-n1", key.as_str(), *text));
+    let entries: Vec<_> = std::iter::once(("fence-config-n1", "config.properties", config)).chain(methods).collect();
+    validated_of("n1", &entries).unwrap_err().to_string()
+}
+
+#[test]
+fn a_level_turns_something_off() {
+    let on = format!("{BMC}\naction=on");
+    let config = "power_management=bmc\npower_management.2=up";
+    let refusal = refused_with(config, &[("bmc", BMC), ("up", &on)]);
+    assert!(refusal.contains("power_management.2: none of its methods turns off"), "{refusal}");
+    // Of one that is wrong that is not known.
+    let wrong = format!("{BMC}\nmethd=onoff");
+    let refusal = refused_with(config, &[("bmc", BMC), ("up", &wrong)]);
+    assert!(refusal.contains("has no option methd") && !refusal.contains("turns off"), "{refusal}");
+}
+
+/// What only turns on proves no Off.
+#[test]
+fn a_level_relies_on_outlets_whatever_turns_the_machine_on() {
+    let (down, up) = (format!("{A}\naction=off"), format!("{BMC}\naction=on"));
+    let config = "power_management=down up\npower_management.2=pdu-a pdu-b";
+    let refusal = refused_with(config, &[("down", &down), ("up", &up), ("pdu-a", A), ("pdu-b", B)]);
+    assert!(refusal.contains("level 1 leaves pdu-b/3 on"), "{refusal}");
 }
 
 #[test]

@@ -49,6 +49,9 @@ fn a_nodes_own_configmap_that_only_pins_leaves_the_steps_to_the_type() {
     ];
     let refusal = typed(&from_label).unwrap().check_outlet_pins().unwrap_err();
     assert_eq!((refusal.line.as_str(), refusal.map.as_str()), ("outlets=pdu-a/3", "fence-config-n1"));
+    let text = refusal.to_string();
+    let what = "if that is so, write outlets=pdu-a/3 into config.properties of the ConfigMap fence-config-n1";
+    assert!(text.contains(what), "{text}");
     let own = ("fence-config-node-n1", "config.properties", "node_name=n1\nsystem_uuid=x\noutlets=PDU-A/3");
     let validated = typed(&[from_label[0], from_label[1], own]).unwrap();
     assert_eq!(validated.check_outlet_pins(), Ok(()));
@@ -158,6 +161,43 @@ fn a_plug_of_any_step_that_a_label_chose_is_accepted_by_the_nodes_own_word_alone
         assert_eq!(refusal.line, "outlets=pdu-a/3 switch/7", "{steps}");
         assert_eq!(typed(&with("outlets=pdu-a/3 switch/7")).unwrap().check_outlet_pins(), Ok(()), "{steps}");
     }
+}
+
+/// What it acts on was chosen for the node, whether it can be asked or not: power alone is proven to be cut.
+#[test]
+fn another_steps_method_of_the_nodes_own_needs_no_pin() {
+    let port = "agent_name=fence_test\nip=switch\nplug=7\nidentity=configured";
+    let entries = [
+        ("fence-config-n1", "config.properties", "system_uuid=x\nnode_name=n1\nisolation=port\npower_management=bmc"),
+        ("fence-config-n1", "fence-method-port", port),
+        ("fence-config-n1", "fence-method-bmc", "agent_name=fence_test\nip=bmc\nplug=1"),
+    ];
+    let found = validated(&entries).unwrap();
+    assert_eq!((found.check_outlet_pins(), found.pins.system_uuid.as_deref()), (Ok(()), Some("x")));
+}
+
+/// A UUID proves whose machine loses its power; no other step asks for it. Nor is it known of an outlet whose it is.
+#[test]
+fn a_part_of_what_a_label_chose_is_accepted_by_the_nodes_own_word_alone() {
+    let pinned = format!("system-uuid={UUID}");
+    for (of_label, own) in [("ip=switch", "plug=7"), ("ip=switch\nplug=7", pinned.as_str())] {
+        let port = format!("agent_name=fence_test\naction=off\n{of_label}");
+        let entries = [
+            ("fence-config-type-big", "config.properties", "isolation=port\npower_management=pdu"),
+            ("fence-config-type-big", "fence-method-port", port.as_str()),
+            ("fence-config-type-big", "fence-method-pdu", PDU),
+            ("fence-config-n1", "config.properties", "outlets=pdu-a/3"),
+            ("fence-method-port-n1", "method.properties", own),
+        ];
+        let refusal = typed(&entries).unwrap().check_outlet_pins().unwrap_err();
+        assert_eq!(refusal.line, "outlets=pdu-a/3 switch/7", "{of_label}");
+    }
+    let vm = [
+        ("fence-config-type-big", "config.properties", "power_management=vm"),
+        ("fence-config-type-big", "fence-method-vm", "agent_name=fence_test\nip=cloud\nplug=i-1"),
+        ("fence-method-vm-n1", "method.properties", pinned.as_str()),
+    ];
+    assert_eq!(typed(&vm).unwrap().check_outlet_pins(), Ok(()), "its UUID is asked for");
 }
 
 /// Two machines of one HMC may have a partition of the same name; `fence_scsi` acts on `key` before `plug`.

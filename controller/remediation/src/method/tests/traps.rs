@@ -3,17 +3,17 @@
 use super::*;
 
 /// `XML` with more parameters, which agents of fence-agents 4.12 have by these names.
-fn with(parameters: &str) -> FenceAgent {
+pub(super) fn with(parameters: &str) -> FenceAgent {
     let more = format!("{parameters}</parameters>");
     FenceAgent::parse(&XML.replace("</parameters>", &more)).unwrap()
 }
 
-fn parameter(name: &str, mixed: &str) -> String {
+pub(super) fn parameter(name: &str, mixed: &str) -> String {
     format!(r#"<parameter name="{name}"><getopt mixed="{mixed}"/><content type="string"/></parameter>"#)
 }
 
 /// One method `a` of power management of `n1`, of this agent and with these lines.
-fn checked(name: &str, agent: &FenceAgent, lines: &str) -> Result<ValidatedMethods, MethodDiagnostics> {
+pub(super) fn checked(name: &str, agent: &FenceAgent, lines: &str) -> Result<ValidatedMethods, MethodDiagnostics> {
     let text = format!("agent_name={name}\n{lines}");
     let entries = [
         ("fence-config-n1", "config.properties", "power_management=a"),
@@ -100,6 +100,7 @@ fn a_plug_that_only_means_the_address_does_not_make_two_of_one() {
     let may_lack =
         FenceAgent::parse(&XML.replace("--plug=[id]", "--plug=[ip]").replace(r#"required="1""#, "")).unwrap();
     assert!(checked("fence_test", &may_lack, "plug=1").unwrap_err().to_string().contains("needs the option ip"));
+    assert!(checked("fence_test", &may_lack, "ip=1\nplug=1").is_ok());
 }
 
 #[test]
