@@ -1,5 +1,7 @@
 //! A real containerd with its own folders and socket, for questions over the Container Runtime Interface. It runs no
-//! container, so it needs no runc and mounts nothing.
+//! container, so it needs no runc and mounts nothing; [`engine::Engine`] does.
+
+pub mod engine;
 
 use std::{
     ffi::OsString,
