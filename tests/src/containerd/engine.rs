@@ -35,8 +35,8 @@ const SNAPSHOTTER_TYPE: &str = "io.containerd.snapshotter.v1";
 const NAMESPACE: &str = "nodewell";
 const OWN_NAMESPACES: [&str; 7] =
     ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation=slave"];
-/// The sockets of its shims, its FIFOs and runc's states have fixed paths below /run. The shell stays, and reaps what has
-/// lost its parent.
+/// The sockets of its shims, its FIFOs and runc's states have fixed paths below /run. The shell stays, and reaps what
+/// has lost its parent.
 const SCRIPT: &str = r#"export PATH="$PATH:/usr/sbin:/sbin"
 mount -t tmpfs -o mode=0755 run /run || exit 1
 containerd --config "$1"
