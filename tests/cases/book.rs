@@ -15,7 +15,7 @@ pub(crate) fn list(suite: &mut Suite) {
 }
 
 /// Page, beginning and reason of what is run in no case as it stands.
-const NOT_RUN: [(&str, &str, &str); 20] = [
+const NOT_RUN: [(&str, &str, &str); 19] = [
     ("start.md", "make deb", "the cases install packages that packaging/build made in the same way"),
     ("install.md", "dnf install", "no Red Hat system can be had; release_dnf installs into a root"),
     ("install.md", "install -D -m 0644 nodewell-", "no loop device in a container; release_sysext merges a folder"),
@@ -28,7 +28,6 @@ const NOT_RUN: [(&str, &str, &str); 20] = [
     ("in-the-cluster.md", "helm uninstall", "no helm"),
     ("ansible.md", "cd packaging/ansible", "ansible_rollout plays it with an inventory of booted machines"),
     ("ansible.md", "ansible-playbook", "the same"),
-    ("from-npd.md", "kubectl -n nodewell-trial logs", "no kubelet pulls its images"),
     ("external-remediation.md", "kubectl apply -f /usr/share/doc", "no kinds of medik8s"),
     ("external-remediation.md", "kubectl apply -f nodefence", "no kinds of Cluster API"),
     ("remediation.md", "(umask 077; kubeadm", "no kubeadm"),
@@ -75,11 +74,12 @@ fn what_is_wrong(page: &str, block: &Block, run: &[Beginning], excused: &[Beginn
     Some(format!("docs/{page}: {why}: {}", block.text.lines().next().unwrap_or_default()))
 }
 
-/// What the cases ask for by `book::commands`.
+/// What the cases ask for by `book::commands`, here and on a real cluster.
 fn run_by_cases() -> Vec<Beginning> {
     const CALL: &str = concat!("commands", "(");
     let mut beginnings = Vec::new();
-    for file in sources(&workspace().join("tests/cases")) {
+    let folders = ["tests/cases", "tests/cluster/cases"];
+    for file in folders.iter().flat_map(|folder| sources(&workspace().join(folder))) {
         let text = fs::read_to_string(file).unwrap();
         for call in text.split(CALL).skip(1).filter(|call| call.trim_start().starts_with('"')) {
             let mut texts = call.split('"').skip(1).step_by(2).map(|text| text.replace("\\n", "\n"));

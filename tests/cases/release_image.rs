@@ -1,5 +1,6 @@
-//! The controller's image: made twice it is the same bytes, its layout is what its digests say, the root in it runs the
-//! controller and its fence agents, as a user that may nothing, and containerd imports it as docs/install.md has it.
+//! The controller's image: made twice it is the same bytes, its layout is what its digests say, and the root in it runs
+//! the controller and its fence agents, as a user that may nothing. containerd imports it as docs/install.md has it, loads
+//! it, and starts what it says as the user that it names.
 
 use std::{
     ffi::OsString,
@@ -7,6 +8,7 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::Command,
+    sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
 };
 
@@ -14,7 +16,10 @@ use nodewell_kit::free_port;
 use nodewell_tests::{
     book::{commands, workspace},
     cli::Outcome,
-    containerd::{self, Containerd},
+    containerd::{
+        self, Containerd,
+        engine::{self, Engine},
+    },
     http::over_tcp,
     leftovers,
     machine::Package,
@@ -24,14 +29,40 @@ use nodewell_tests::{
     wait::until,
 };
 use serde_json::Value;
+use tempfile::TempDir;
 
 const NEEDS: &[Need] = &[Need::LongSuite, Need::Root, Need::Other(release::image_unmet)];
+const NEEDS_CONTAINERD: &[Need] =
+    &[Need::LongSuite, Need::Root, Need::Other(release::image_unmet), Need::Other(engine::unmet)];
+const PROGRAM: &str = "/usr/bin/nodewell-controller";
+const KUBECONFIG: &str = "/etc/nodewell/controller.kubeconfig";
 /// The user that its configuration names.
 const USER: &str = "65532:65532";
 const LONG: Duration = Duration::from_secs(120);
 
 pub(crate) fn list(suite: &mut Suite) {
-    suite.behaviour("release_image").case_with(NEEDS, "is_the_same_twice_and_runs", is_the_same_twice_and_runs);
+    suite
+        .behaviour("release_image")
+        .case_with(NEEDS, "is_the_same_twice_and_runs", is_the_same_twice_and_runs)
+        .case_with(NEEDS_CONTAINERD, "containerd_loads_and_runs_it", containerd_loads_and_runs_it);
+}
+
+/// A minute's work, which is done once for cases beside each other, and is gone with the last of them.
+struct Image {
+    file: PathBuf,
+    _folder: TempDir,
+}
+
+fn image() -> Arc<Image> {
+    static MADE: Mutex<Weak<Image>> = Mutex::new(Weak::new());
+    let mut known = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(image) = known.upgrade() {
+        return image;
+    }
+    let folder = leftovers::folder("image");
+    let image = Arc::new(Image { file: made(folder.path()), _folder: folder });
+    *known = Arc::downgrade(&image);
+    image
 }
 
 /// The image, made in `folder`.
@@ -112,24 +143,22 @@ fn run(root: &Path, words: &[&str]) -> Outcome {
 }
 
 fn is_the_same_twice_and_runs() {
-    let (one, other) = (leftovers::folder("image"), leftovers::folder("image"));
-    let image = made(one.path());
+    let (image, folder) = (image(), leftovers::folder("image"));
     match no_engine() {
-        None => is_imported(&image),
+        None => is_imported(&image.file),
         Some(why) => eprintln!("SKIP release_image: no engine has imported it: {why}"),
     }
-    let same = Command::new("cmp").arg(&image).arg(made(other.path())).output().unwrap();
+    let same = Command::new("cmp").arg(&image.file).arg(made(folder.path())).output().unwrap();
     assert!(same.status.success(), "{}", String::from_utf8_lossy(&same.stdout));
-    let (layout, root) = (one.path().join("layout"), one.path().join("root"));
-    unpack(&image, &layout);
+    let (layout, root) = (folder.path().join("layout"), folder.path().join("root"));
+    unpack(&image.file, &layout);
     let config = read(&layout, &root);
     assert_eq!(config["config"]["User"], USER);
-    assert_eq!(config["config"]["Entrypoint"][0], "/usr/bin/nodewell-controller");
+    assert_eq!(config["config"]["Entrypoint"][0], PROGRAM);
     ["dev", "proc", "tmp"].iter().for_each(|folder| fs::create_dir_all(root.join(folder)).unwrap());
 
-    let version = run(&root, &["/usr/bin/nodewell-controller", "--version"]);
-    assert_eq!((version.code, version.stdout.contains(env!("CARGO_PKG_VERSION"))), (0, true), "{version:?}");
-    let checked = run(&root, &["/usr/bin/nodewell-controller", "check"]);
+    is_of_this_version(&run(&root, &[PROGRAM, "--version"]));
+    let checked = run(&root, &[PROGRAM, "check"]);
     assert!(checked.code == 0 && checked.stdout.contains("the configuration is right"), "{checked:?}");
     for agent in ["fence_ipmilan", "fence_redfish", "fence_apc_snmp", "fence_virsh"] {
         let metadata = run(&root, &[&format!("/usr/sbin/{agent}"), "-o", "metadata"]);
@@ -195,6 +224,10 @@ fn is_imported(image: &Path) {
     }
 }
 
+fn is_of_this_version(asked: &Outcome) {
+    assert_eq!((asked.code, asked.stdout.contains(env!("CARGO_PKG_VERSION"))), (0, true), "{asked:?}");
+}
+
 /// The controller itself, without a cluster.
 fn answers(root: &Path) {
     let address = format!("127.0.0.1:{}", free_port());
@@ -202,15 +235,28 @@ fn answers(root: &Path) {
         "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
         "users": [{"name": "u", "user": {"token": "t"}}],
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}]}"#;
-    fs::write(root.join("etc/nodewell/controller.kubeconfig"), kubeconfig).unwrap();
+    fs::write(root.join(KUBECONFIG.trim_start_matches('/')), kubeconfig).unwrap();
     let text = format!("metrics-listen = {address:?}\n[webhook]\nlisten = \"off\"\n");
     fs::write(root.join("etc/nodewell/nodewell-controller.toml"), text).unwrap();
     let mut argv = entering(root);
-    let words = ["/usr/bin/nodewell-controller", "run", "--kubeconfig", "/etc/nodewell/controller.kubeconfig"];
+    let words = [PROGRAM, "run", "--kubeconfig", KUBECONFIG];
     argv.extend(words.map(OsString::from));
     let log = leftovers::folder("image-log");
     let _controller = Process::start(&argv, &log.path().join("log")).unwrap();
     until(&format!("it answers; its log is {}", log.path().display()), || {
         over_tcp(&address, "/healthz").filter(|answer| answer.body == "ok\n")
     });
+}
+
+/// From the file alone: it has no network.
+fn containerd_loads_and_runs_it() {
+    let (image, engine) = (image(), Engine::start().unwrap());
+    let name = format!("localhost/nodewell-controller:{}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(engine.import(&image.file), [name.as_str()]);
+    is_of_this_version(&engine.run(&name, &[PROGRAM, "--version"]));
+    let ids = ["--user", "--group"].map(|of| engine.run(&name, &["/usr/bin/id", of]).stdout.trim_end().to_owned());
+    assert_eq!(ids.join(":"), USER);
+    // Without a word it does what the image says, and the file is not in the image.
+    let started = engine.run(&name, &[]);
+    assert!(started.code != 0 && started.stderr.contains(KUBECONFIG), "{started:?}");
 }

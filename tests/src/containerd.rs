@@ -1,5 +1,8 @@
 //! A real containerd with its own folders and socket, for questions over the Container Runtime Interface. It runs no
-//! container, so it needs no runc; what it mounts is for the moment in which it unpacks an image.
+//! container, so it needs no runc; what it mounts is for the moment in which it unpacks an image. [`engine::Engine`] runs
+//! them.
+
+pub mod engine;
 
 use std::{
     ffi::OsString,

@@ -26,6 +26,15 @@ pub fn image_unmet() -> Option<String> {
     missing(&[("dpkg-deb", "dpkg"), ("mmdebstrap", "mmdebstrap")])
 }
 
+/// Why this machine can make no image of an extension, or not unpack one.
+#[must_use]
+pub fn squashfs_unmet() -> Option<String> {
+    // They have another option for their version, and one of them fails then.
+    let starts = |program: &&str| Command::new(program).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    let missing = ["mksquashfs", "unsquashfs"].into_iter().find(|program| !starts(program))?;
+    Some(format!("needs {missing} (Debian's package squashfs-tools)"))
+}
+
 /// Why this machine cannot make, sign and serve an apt repository.
 #[must_use]
 pub fn apt_unmet() -> Option<String> {

@@ -27,6 +27,7 @@ mod pods_zombies;
 mod rolling_upgrade;
 mod soak;
 mod taint_evicts;
+mod trial;
 mod untouched;
 
 fn main() -> std::process::ExitCode {
@@ -46,6 +47,7 @@ fn main() -> std::process::ExitCode {
         held::list,
         free_network::list,
         conditions_stay::list,
+        trial::list,
         own_identity::list,
         controller_host_dies::list,
         credentials_rotate::list,
