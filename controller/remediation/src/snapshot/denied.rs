@@ -47,3 +47,29 @@ impl Snapshot {
         all.filter(|method| reported_on.is_none_or(|on| !on.contains(*method))).cloned().collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{facts::Node, snapshot::Gathered};
+
+    fn methods(names: &[&str]) -> BTreeSet<String> {
+        names.iter().copied().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn what_a_record_before_denied_is_of_that_machine_alone_and_until_it_reports_on() {
+        let mut snapshot = Snapshot::default();
+        let before = DeniedMethods { node_uid: "machine".into(), methods: methods(&["bmc", "pdu"]) };
+        snapshot.denied.insert("n".into(), before);
+        assert_eq!(snapshot.denied_before("n", "machine"), Some(&methods(&["bmc", "pdu"])));
+        assert_eq!(snapshot.denied_before("n", "another"), None);
+        assert_eq!(snapshot.denied_before("other", "machine"), None);
+
+        assert_eq!(snapshot.denied_now("n"), methods(&[]), "no Node of this name is known");
+        snapshot.nodes.insert("n".into(), Node { uid: "machine".into(), ..Node::default() });
+        assert_eq!(snapshot.denied_now("n"), methods(&["bmc", "pdu"]));
+        snapshot.gathered.insert("n".into(), Gathered { reported_on: methods(&["bmc"]), ..Gathered::default() });
+        assert_eq!(snapshot.denied_now("n"), methods(&["pdu"]));
+    }
+}
