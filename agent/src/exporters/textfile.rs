@@ -153,7 +153,11 @@ mod tests {
     use tokio::sync::{oneshot, watch};
 
     use super::*;
-    use crate::{exporters::metrics::Statistics, inventory::InventoryFiles, shared_state::SharedState, store::Store};
+    use crate::{
+        exporters::metrics::{CheckFiles, Statistics},
+        shared_state::SharedState,
+        store::Store,
+    };
 
     const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -166,7 +170,7 @@ mod tests {
             store: Store::nowhere(),
             statistics: Rc::new(Statistics::new(false, None)),
             cluster: None,
-            inventory: InventoryFiles::of(&folder.join("socket")),
+            check_files: CheckFiles::of(&folder.join("socket")),
         }
     }
 

@@ -137,10 +137,10 @@ async fn each_act_has_a_line_right_before_it_and_one_when_its_end_is_known() {
 
 #[tokio::test(start_paused = true)]
 async fn the_line_of_an_end_has_what_went_wrong_also_where_nothing_was_begun() {
-    let changes: [(&str, bool, fn(&mut Truth)); 2] = [
-        ("no answer", true, |truth| truth.order = Some(Failed::InDoubt("no answer".into()))),
-        ("a person", false, |truth| truth.stopped = Some("a person".into())),
-    ];
+    type Change = fn(&mut Truth);
+    let no_answer: Change = |truth| truth.order = Some(Failed::InDoubt("no answer".into()));
+    let changes =
+        [("no answer", true, no_answer), ("a person", false, |truth| truth.stopped = Some("a person".into()))];
     for (wrong, is_ordered, change) in changes {
         let (stage, trail) = staged(IntendedOp::PowerOff, Phase::PoweringOff).await;
         change(&mut stage.double.truth.borrow_mut());
