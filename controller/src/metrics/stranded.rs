@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nodewell_metrics::{Exposition, MetricType::Gauge};
+use nodewell_metrics::Exposition;
 use nodewell_remediation::{
     api::OUT_OF_SERVICE,
     facts::Node,
@@ -12,14 +12,15 @@ use nodewell_remediation::{
     time::Moment,
 };
 
+use super::table;
+
 /// No policy is true of it.
 const NO_POLICY: &str = "NoPolicy";
 /// A policy is, and nothing blocks it.
 const UNDER_WAY: &str = "UnderWay";
 
 pub(super) fn show(page: &mut Exposition, snapshot: &Snapshot, node_reports: &[NodeReport], now: Moment) {
-    const HELP: &str = "Nodes that are dead and whose pods were not released, by what blocks that first.";
-    page.metric("nodewell_controller_stranded_nodes", Gauge, HELP);
+    page.metric(&table::STRANDED_NODES);
     for (reason, count) in counts(snapshot, node_reports, now) {
         page.sample(&[("reason", reason)], count);
     }
