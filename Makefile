@@ -12,7 +12,8 @@ export CARGO_INCREMENTAL ?= 0
 PROGRAMS := --workspace --bin nodewelld --bin nodewell-checks --bin nodewell --bin nodewell-controller --bin kubectl-nodewell
 PACKAGES := --package nodewell-agent --package nodewell-controller --package nodewell-kubectl --bins
 
-.PHONY: help run build test lint unit whole cluster soak vm e2e scale field fuzz mutants bench book deps deb rpm packages kubectl release
+.PHONY: help run build test lint unit whole cluster soak vm e2e scale field fuzz mutants bench book reference deps deb rpm packages \
+  kubectl release
 
 help: ## list what make can do
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -117,6 +118,18 @@ bench: toolchain deps ## measure, and print a table with medians next to each ta
 book: toolchain ## the pages of docs/ as a book with a search, in target/book (mdbook is installed)
 	@PATH="$(CURDIR)/target/tools/bin:$$PATH"; \
 	  { command -v mdbook >/dev/null || $(CARGO) install mdbook --version '^0.4' --locked --root target/tools; } && mdbook build
+
+# What tests of packaging/pages and packaging/lint/book compare with the programs. A page that cannot be made stays as it is.
+reference: toolchain ## write again what is made of the programs: docs/reference, the packages' configurations, their schemas
+	$(CARGO) build --workspace --bin nodewell-pages --locked
+	@set -e; write() { "$${@:2}" >"$$1.new" && mv "$$1.new" "$$1"; }; pages=target/debug/nodewell-pages; \
+	  for page in cli conditions messages metrics socket; do write docs/reference/$$page.md $$pages $$page; done; \
+	  write docs/reference/configuration.md $$pages reference; \
+	  write docs/reference/crds.md packaging/lint/book --crds; \
+	  write packaging/nodewell.toml $$pages config; \
+	  write packaging/nodewell-controller.toml $$pages controller-config; \
+	  write packaging/schema/nodewell.schema.json $$pages schema; \
+	  write packaging/schema/nodewell-controller.schema.json $$pages controller-schema
 
 deb: toolchain ## Debian packages of this machine's build, in target/packages (DEB_PROFILE=dev: quick ones for tests)
 	@PROFILE=$(DEB_PROFILE) packaging/build deb

@@ -23,6 +23,8 @@ fn main() -> io::Result<()> {
     let mut names = files.map(|file| file.map(|file| file.file_name())).collect::<io::Result<Vec<_>>>()?;
     names.retain(|name| name.to_string_lossy().ends_with(".toml"));
     names.sort();
+    let stems = names.iter().map(|name| format!("{:?}", name.to_string_lossy().trim_end_matches(".toml")));
+    fs::write(out.join("catalogue_names.rs"), array(stems))?;
     let (mut list, mut messages, mut reasons) = (Vec::new(), Entries::new(), Entries::new());
     for name in names {
         let path = format!("/catalogue/{}", name.to_string_lossy());

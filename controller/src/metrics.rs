@@ -7,6 +7,7 @@ mod fenceable;
 mod logins;
 mod shown;
 mod stranded;
+pub mod table;
 
 use std::{future::ready, sync::Arc};
 

@@ -200,7 +200,7 @@ fn our_own_can_be_turned_off() {
     assert!(!page.contains("nodewell_node_") && page.contains("nodewell_build_info"), "{page}");
 }
 
-/// docs/metrics.md documents every metric: with the agent's own names, and those of the stock files.
+/// docs/reference/metrics.md has every metric: with the agent's own names, and those of the stock files.
 fn every_metric_is_in_the_guide() {
     let count = count_in_the_guide(&with_stock_files().metrics());
     assert!(count > 80, "{count}");
@@ -208,13 +208,13 @@ fn every_metric_is_in_the_guide() {
 
 /// How many metrics a page has, each of which is in the guide.
 pub(crate) fn count_in_the_guide(page: &str) -> usize {
-    let guide = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/metrics.md")).unwrap();
+    let guide = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/metrics.md")).unwrap();
     let types: Vec<(&str, &str)> =
         page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' ')).collect();
     for (name, kind) in &types {
         let is_row = |line: &&str| line.contains(&format!("`{name}`")) || line.contains(&format!("→ `{name}`"));
         let row = guide.lines().find(|line| line.starts_with('|') && is_row(line));
-        let row = row.unwrap_or_else(|| panic!("{name} is in no table of docs/metrics.md"));
+        let row = row.unwrap_or_else(|| panic!("{name} is in no table of docs/reference/metrics.md"));
         assert!(row.contains(kind), "{name} is a {kind}, the guide says {row}");
     }
     types.len()

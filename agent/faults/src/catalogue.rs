@@ -3,6 +3,9 @@
 /// Every file of `catalogue/`, by name.
 pub(crate) const FILES: &[&str] = include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
 
+/// What they are called, without `.toml`: as the check that gives their reasons.
+pub(crate) const NAMES: &[&str] = include!(concat!(env!("OUT_DIR"), "/catalogue_names.rs"));
+
 /// Where an entry has its two texts, in all texts of its list. Numbers, because a table of references is written to when
 /// a program is loaded, and takes memory of each process then.
 pub(crate) struct Span {

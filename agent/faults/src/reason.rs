@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use nodewell_model::{Action, Name, Severity};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 
-use crate::catalogue::{FILES, Span};
+use crate::catalogue::{FILES, NAMES, Span};
 
 /// One reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +79,12 @@ pub fn named(name: &str) -> Option<KnownReason> {
 pub fn all() -> &'static [Reason] {
     static ALL: LazyLock<Vec<Reason>> = LazyLock::new(|| FILES.iter().flat_map(|text| read(text)).collect());
     &ALL
+}
+
+/// The same with the name of the check that gives each, which is that of its file.
+pub fn by_check() -> impl Iterator<Item = (&'static str, Reason)> {
+    let files = NAMES.iter().zip(FILES);
+    files.flat_map(|(check, text)| read(text).into_iter().map(move |reason| (*check, reason)))
 }
 
 fn read(text: &str) -> Vec<Reason> {

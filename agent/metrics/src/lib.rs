@@ -2,7 +2,9 @@
 //! dashboards made for Node Problem Detector or node-reaper would show nothing), and the server that hands it out.
 
 mod exposition;
+mod metric;
 mod server;
 
-pub use exposition::{Exposition, MetricType, Number};
+pub use exposition::{Exposition, Number};
+pub use metric::{Metric, MetricType};
 pub use server::{TEXT, answer, bind, serve};

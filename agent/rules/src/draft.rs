@@ -32,6 +32,8 @@ pub(crate) struct Draft {
 #[derive(Debug)]
 pub(crate) struct ConditionDraft {
     pub(crate) spec: ConditionSpec,
+    /// What it means that it is True, for people; may be empty.
+    pub(crate) meaning: String,
     pub(crate) location: Location,
 }
 

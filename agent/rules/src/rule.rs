@@ -1,6 +1,6 @@
 //! A validated rule set: what both formats (native TOML and Node Problem Detector's JSON) become.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use nodewell_faults::{Decoder, Tables};
 use nodewell_model::{Action, ConditionSpec, Name, Severity};
@@ -16,6 +16,8 @@ pub use crate::{
 pub struct RuleSet {
     /// The catalogue: condition types that may be published.
     pub conditions: Vec<ConditionSpec>,
+    /// What it means that such a condition is True, for people; of those that their files explain.
+    pub meanings: BTreeMap<Name, String>,
     /// Where records come from; a rule names one by its index.
     pub readers: Vec<Reader>,
     pub rules: Vec<Rule>,
@@ -35,6 +37,7 @@ impl RuleSet {
     /// Forgets what people read and what the examples prove, which is most of it. Of a rule of the kernel log an
     /// example of one line stays where there is one: it is what a test problem is made of.
     pub fn forget_prose(&mut self) {
+        self.meanings.clear();
         self.rules.shrink_to_fit();
         for rule in &mut self.rules {
             (rule.explain, rule.origin) = (String::new(), String::new());

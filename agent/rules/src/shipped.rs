@@ -213,6 +213,15 @@ mod tests {
     }
 
     #[test]
+    fn every_condition_is_explained() {
+        let set = crate::load(&crate::LoadPlan::default()).set;
+        for spec in &set.conditions {
+            let meaning = set.meanings.get(&spec.condition).map(String::as_str).unwrap_or_default();
+            assert!(!meaning.is_empty() && !meaning.ends_with('.'), "{}: {meaning:?}", spec.condition);
+        }
+    }
+
+    #[test]
     fn every_file_of_the_directory_is_embedded() {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/shipped");
         let entries = std::fs::read_dir(directory).into_iter().flatten();

@@ -10,6 +10,7 @@ mod process;
 mod socket;
 mod statistics;
 mod store;
+pub mod table;
 
 use std::{path::Path, rc::Rc, sync::Arc};
 
@@ -20,7 +21,7 @@ use nodewell_rules::RuleSet;
 use nodewell_tls::TlsGuard;
 use tokio::{net::TcpListener, sync::watch, task::JoinSet};
 
-pub use statistics::Statistics;
+pub use statistics::{Statistics, figures_of_npd};
 
 use crate::{
     config::Config, exporters::apiserver::ApiStats, hw_counters::HwCountersFile, inventory::InventoryFiles,

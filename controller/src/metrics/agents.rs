@@ -1,44 +1,35 @@
 //! Agents: who is silent, what was done about it, and what became of requests for certificates.
 
-use nodewell_metrics::{
-    Exposition,
-    MetricType::{Counter, Gauge},
-};
+use nodewell_metrics::Exposition;
 use nodewell_remediation::{liveness::AGENT_SILENT, snapshot::Snapshot};
 
+use super::table;
 use crate::tally::TallySnapshot;
 
 /// As it stands on the Nodes, whichever replica leads.
 pub(super) fn silent(page: &mut Exposition, snapshot: &Snapshot) {
     let marked = snapshot.nodes.values().filter(|node| node.conditions.iter().any(|one| one.reason == AGENT_SILENT));
-    page.metric("nodewell_controller_agents_silent", Gauge, "Nodes whose agent went silent, by their conditions.")
-        .sample(&[], marked.count());
+    page.metric(&table::AGENTS_SILENT).sample(&[], marked.count());
 }
 
 /// What this program did. What waits is known to the leader alone.
 pub(super) fn done(page: &mut Exposition, tally: &TallySnapshot, leads: bool) {
     let (nodes, requests) = (tally.liveness, tally.enrolment);
-    page.metric("nodewell_controller_agent_nodes_total", Counter, "Nodes with a silent agent, by what was done.")
+    page.metric(&table::AGENT_NODES)
         .sample(&[("outcome", "marked_unknown")], nodes.marked_unknown)
         .sample(&[("outcome", "collected")], nodes.collected)
         .sample(&[("outcome", "conflict")], nodes.conflicts)
         .sample(&[("outcome", "failed")], nodes.failures);
-    page.metric(
-        "nodewell_controller_agents_blocked",
-        Gauge,
-        "1 while silent agents are left alone; the reason is in the journal.",
-    )
-    .sample(&[], u8::from(leads && tally.blocked));
-    page.metric("nodewell_controller_signing_requests_total", Counter, "Decisions on agents' certificates.")
+    page.metric(&table::AGENTS_BLOCKED).sample(&[], u8::from(leads && tally.blocked));
+    page.metric(&table::SIGNING_REQUESTS)
         .sample(&[("outcome", "approved")], requests.approved)
         .sample(&[("outcome", "denied")], requests.denied)
         .sample(&[("outcome", "failed")], requests.failures);
-    const REFUSED: &str = "Requests that were not approved, by reason; docs/agent-liveness.md has each.";
-    page.metric("nodewell_controller_signing_requests_refused_total", Counter, REFUSED);
+    page.metric(&table::SIGNING_REQUESTS_REFUSED);
     for (reason, count) in &tally.refused {
         page.sample(&[("reason", reason)], *count);
     }
-    page.metric("nodewell_controller_signing_requests_waiting", Gauge, "Requests that wait for a person, by reason.");
+    page.metric(&table::SIGNING_REQUESTS_WAITING);
     for (reason, count) in tally.waiting.iter().filter(|_| leads) {
         page.sample(&[("reason", reason)], *count);
     }

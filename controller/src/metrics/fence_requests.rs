@@ -1,13 +1,12 @@
 //! Requests of other remediators, by how far each is.
 
-use nodewell_metrics::{Exposition, MetricType::Gauge};
+use nodewell_metrics::Exposition;
 
+use super::table;
 use crate::tally::FenceRequests;
 
 pub(super) fn show(page: &mut Exposition, requests: &FenceRequests) {
-    const HELP: &str =
-        "Requests of other remediators (NodeFenceRemediation) that this leader serves, by their condition Succeeded.";
-    page.metric("nodewell_controller_fence_requests", Gauge, HELP);
+    page.metric(&table::FENCE_REQUESTS);
     for ((succeeded, reason), count) in requests {
         page.sample(&[("succeeded", succeeded), ("reason", reason)], *count);
     }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use nodewell_metrics::{Exposition, MetricType::Gauge};
+use nodewell_metrics::Exposition;
 use nodewell_remediation::{
     facts::{Condition, ConditionStatus},
     snapshot::Snapshot,
 };
+
+use super::table;
 
 const CONDITION: &str = "FenceReady";
 /// The reasons that the leader writes; any client may write a condition, and none of theirs makes a series.
@@ -22,13 +24,11 @@ pub(super) fn show(page: &mut Exposition, snapshot: &Snapshot) {
     for (_, condition) in all() {
         *counts.entry((status(condition), reason(condition))).or_default() += 1;
     }
-    const NODES: &str = "Nodes by their condition FenceReady; docs/fence-config.md has each reason.";
-    page.metric("nodewell_controller_fence_ready_nodes", Gauge, NODES);
+    page.metric(&table::FENCE_READY_NODES);
     for ((status, reason), count) in counts {
         page.sample(&[("status", status), ("reason", reason)], count);
     }
-    const UNFENCEABLE: &str = "1 for each node that cannot be fenced now, a hundred of them at most.";
-    page.metric("nodewell_controller_unfenceable", Gauge, UNFENCEABLE);
+    page.metric(&table::UNFENCEABLE);
     for (node, condition) in all().filter(|(_, condition)| condition.status == ConditionStatus::False).take(NAMED) {
         page.sample(&[("node", node), ("reason", reason(condition))], 1);
     }

@@ -1,13 +1,12 @@
 //! How often BMCs are logged in to: figures over all of them, for a series of each would be thousands.
 
-use nodewell_metrics::{
-    Exposition,
-    MetricType::{Counter, Gauge},
-};
+use nodewell_metrics::Exposition;
 use nodewell_power::{
     identity::Protocol,
     native::{By, Kind as Login, LoginFigures, Outcome},
 };
+
+use super::table;
 
 const BY: [(By, &str); 2] = [(By::Native, "native"), (By::Agent, "agent")];
 const PROTOCOLS: [(Protocol, &str); 3] =
@@ -16,8 +15,7 @@ const OUTCOMES: [(Outcome, &str); 3] =
     [(Outcome::Answered, "answered"), (Outcome::Refused, "refused"), (Outcome::Failed, "failed")];
 
 pub(super) fn show(page: &mut Exposition, figures: &LoginFigures) {
-    const TOTAL: &str = "Logins of this program to BMCs and other devices; a run of an agent counts as one.";
-    page.metric("nodewell_controller_bmc_logins_total", Counter, TOTAL);
+    page.metric(&table::BMC_LOGINS);
     for (by, by_name) in BY {
         for (protocol, protocol_name) in PROTOCOLS {
             for (outcome, outcome_name) in OUTCOMES {
@@ -31,12 +29,8 @@ pub(super) fn show(page: &mut Exposition, figures: &LoginFigures) {
             }
         }
     }
-    const BMCS: &str = "BMCs and other devices that this program logged in to within the last hour.";
-    let bmcs = figures.last_hour.len();
-    page.metric("nodewell_controller_bmcs_asked_last_hour", Gauge, BMCS).sample(&[], bmcs);
-    const LAST_HOUR: &str =
-        "Logins per BMC within the last hour, by percentile over the BMCs; 100 is the one with most.";
-    page.metric("nodewell_controller_bmc_logins_last_hour", Gauge, LAST_HOUR);
+    page.metric(&table::BMCS_ASKED_LAST_HOUR).sample(&[], figures.last_hour.len());
+    page.metric(&table::BMC_LOGINS_LAST_HOUR);
     for (percentile, percent) in [("50", 50), ("99", 99), ("100", 100)] {
         page.sample(&[("percentile", percentile)], figures.percentile(percent));
     }

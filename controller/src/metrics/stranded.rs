@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use nodewell_metrics::{Exposition, MetricType::Gauge};
+use nodewell_metrics::Exposition;
 use nodewell_remediation::{
     api::{
         OUT_OF_SERVICE,
@@ -18,6 +18,8 @@ use nodewell_remediation::{
     time::{Moment, Now},
 };
 
+use super::table;
+
 /// No policy is true of it.
 const NO_POLICY: &str = "NoPolicy";
 /// A policy is, and nothing blocks it.
@@ -28,9 +30,7 @@ const END_IN_TIME: [&str; 4] = [BUSY, WITHIN_GRACE_PERIOD, NEW_NODE, DUMPING];
 const FIRST_TRY: SignedDuration = SignedDuration::from_mins(3);
 
 pub(super) fn show(page: &mut Exposition, snapshot: &Snapshot, node_reports: &[NodeReport], now: Now) {
-    const HELP: &str = "Nodes that are dead and whose pods were not released, by what blocks that first; without \
-                        those that still have time.";
-    page.metric("nodewell_controller_stranded_nodes", Gauge, HELP);
+    page.metric(&table::STRANDED_NODES);
     for (reason, count) in counts(snapshot, node_reports, now) {
         page.sample(&[("reason", reason)], count);
     }

@@ -12,15 +12,21 @@ use crate::{
 
 /// The page of `program` and those of its commands, `program-command`.
 pub(crate) fn pages(program: Command, section: &'static str, see_also: &str) -> io::Result<Vec<Page>> {
-    // Our commands have no `help` command, so there is no page of it.
-    let mut program = program.disable_help_subcommand(true);
-    program.build();
+    let program = built(program);
     let name = program.get_name().to_owned();
     let mut pages = vec![page(&program, section, see_also)?];
     for command in program.get_subcommands().filter(|command| !command.is_hide_set()) {
         pages.push(page(command, section, &format!("{name}({section}), {see_also}"))?);
     }
     Ok(pages)
+}
+
+/// With all that clap adds, and the names of its commands.
+pub(crate) fn built(program: Command) -> Command {
+    // Our commands have no `help` command, so there is no page of it.
+    let mut program = program.disable_help_subcommand(true);
+    program.build();
+    program
 }
 
 fn page(command: &Command, section: &'static str, see_also: &str) -> io::Result<Page> {

@@ -146,10 +146,12 @@ impl Writer {
     }
 }
 
-/// Our other guides lie beside each other in the package too.
+/// Our other guides lie beside each other in the package too, and the reference in a folder of it.
 fn link(to: &str) -> String {
     match to.strip_suffix(".md") {
-        Some(name) if !to.contains("://") => format!(" (/usr/share/doc/nodewell/{name}.md)"),
+        Some(name) if !to.contains("://") => {
+            format!(" (/usr/share/doc/nodewell/{}.md)", name.trim_start_matches("../"))
+        }
         _ => String::new(),
     }
 }

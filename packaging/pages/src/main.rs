@@ -2,7 +2,8 @@
 //!
 //! `nodewell-pages pages FOLDER` writes man pages and completions as they lie below /usr/share;
 //! `nodewell-pages config` prints packaging/nodewell.toml, `controller-config` packaging/nodewell-controller.toml,
-//! `reference` docs/reference/configuration.md, and `messages` docs/reference/messages.md;
+//! `reference` docs/reference/configuration.md, and `cli`, `metrics`, `conditions`, `messages` and `socket` the page of
+//! that name beside it;
 //! `nodewell-pages schema` prints packaging/schema/nodewell.schema.json, and `controller-schema`
 //! packaging/schema/nodewell-controller.schema.json;
 //! `nodewell-pages changelog VERSION DATE` turns CHANGELOG.md (standard input) into what nfpm puts into each format.
@@ -10,14 +11,19 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod changelog;
+mod command_lines;
 mod commands;
 mod completions;
+mod conditions;
 mod examples;
 mod guide;
+mod markdown;
 mod messages;
+mod metrics;
 mod roff;
 mod schema;
 mod settings;
+mod socket;
 
 use std::{
     env, fs,
@@ -47,7 +53,11 @@ const SOCKET: Guide = Guide {
     name: "nodewell-socket",
     section: "7",
     about: "the local socket, where daemons report and people ask",
-    text: concat!(include_str!("../../../docs/socket.md"), include_str!("../../../docs/connect.md")),
+    text: concat!(
+        include_str!("../../../docs/socket.md"),
+        include_str!("../../../docs/reference/socket.md"),
+        include_str!("../../../docs/connect.md")
+    ),
     see_also: "nodewell(1), nodewelld(8), nodewell.toml(5), curl(1)",
 };
 
@@ -64,7 +74,7 @@ const IDENTITY: Guide = Guide {
 enum Failure {
     #[error(
         "usage: nodewell-pages pages FOLDER | config | controller-config | schema | controller-schema | reference | \
-         messages | changelog VERSION DATE < CHANGELOG.md"
+         cli | metrics | conditions | messages | socket | changelog VERSION DATE < CHANGELOG.md"
     )]
     Usage,
     #[error("cannot write {path}: {source}")]
@@ -83,7 +93,11 @@ fn main() -> ExitCode {
         ["schema"] => print(&settings::agents_schema()),
         ["controller-schema"] => print(&settings::controllers_schema()),
         ["reference"] => print(&settings::page()),
+        ["cli"] => print(&command_lines::page()),
+        ["metrics"] => print(&metrics::page()),
+        ["conditions"] => print(&conditions::page()),
         ["messages"] => print(&messages::page()),
+        ["socket"] => print(&socket::page()),
         ["changelog", version, date] => print_changelog(version, date),
         _ => Err(Failure::Usage),
     };

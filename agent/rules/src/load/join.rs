@@ -74,7 +74,10 @@ pub(super) fn join(drafts: Vec<Draft>, known: &Known) -> Loaded {
 
 impl Joiner<'_> {
     fn declare(&mut self, draft: ConditionDraft, npd: bool) {
-        let ConditionDraft { spec, location } = draft;
+        let ConditionDraft { spec, meaning, location } = draft;
+        if !meaning.is_empty() {
+            self.loaded.set.meanings.entry(spec.condition.clone()).or_insert(meaning);
+        }
         let Some(first) = self.loaded.set.conditions.iter().find(|known| known.condition == spec.condition) else {
             self.conditions.insert(spec.condition.clone(), location);
             self.loaded.set.conditions.push(spec);

@@ -2,7 +2,7 @@
 //! examples the one that a test problem is made of. The rest would be parsed only to be forgotten.
 
 /// Keys that are for people and for the proof. A rule that ends has to name a line that ends it: that is little.
-const PROSE: [&str; 3] = ["explain", "origin", "ignores"];
+const PROSE: [&str; 4] = ["explain", "meaning", "origin", "ignores"];
 /// Of these a daemon keeps the first line.
 const EXAMPLES: &str = "matches";
 

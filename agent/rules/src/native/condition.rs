@@ -8,16 +8,18 @@ use crate::{
 };
 use nodewell_settings::{Section, TableAt};
 
-const KEYS: &[&str] = &["type", "healthy-reason", "healthy-message"];
+const KEYS: &[&str] = &["type", "healthy-reason", "healthy-message", "meaning"];
 
 pub(super) fn read<'a>(found: TableAt<'a>, draft: &mut Draft, report: &mut Report<'_>) {
     let section = Section::new("[[condition]]", found, KEYS, report);
     let condition = section.required_name("type", report);
     let healthy_reason = section.required_name("healthy-reason", report);
     let healthy_message = section.required("healthy-message", report).map(|word| word.text.to_owned());
+    let meaning = section.string("meaning", report).map(|word| word.text.trim().to_owned()).unwrap_or_default();
     match (condition, healthy_reason, healthy_message) {
         (Some(condition), Some(healthy_reason), Some(healthy_message)) => draft.conditions.push(ConditionDraft {
             spec: ConditionSpec { condition, healthy_reason, healthy_message },
+            meaning,
             location: report.location(section.at),
         }),
         (Some(condition), ..) => draft.broken.push(condition.as_str().to_owned()),

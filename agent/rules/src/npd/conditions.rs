@@ -26,7 +26,7 @@ pub(super) fn read(file: &Object<'_>, draft: &mut Draft, report: &mut Report<'_>
             continue;
         };
         let spec = ConditionSpec { condition, healthy_reason, healthy_message: message };
-        draft.conditions.push(ConditionDraft { spec, location: report.location(object.at) });
+        draft.conditions.push(ConditionDraft { spec, meaning: String::new(), location: report.location(object.at) });
     }
 }
 

@@ -11,6 +11,9 @@ use super::list::listed;
 pub(super) struct ExplainedCondition {
     #[serde(rename = "type")]
     pub(super) condition: Name,
+    /// What it means that it is True; empty where no file explains it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) meaning: String,
     /// How it looks while no problem is known; `None` if only a table of codes names it.
     pub(super) healthy: Option<Healthy>,
     /// The monitors that have rules for it.
@@ -41,7 +44,8 @@ pub(super) fn explained(set: &RuleSet, word: &str) -> Option<ExplainedCondition>
     let held = listed.iter().filter(|entry| entry.condition.as_ref() == Some(&condition));
     let reasons = held.map(|entry| Held { reason: entry.reason.clone(), severity: entry.severity }).collect();
     let healthy = spec.map(|spec| Healthy { reason: spec.healthy_reason, message: spec.healthy_message });
-    Some(ExplainedCondition { rules_of: monitors(set, &condition), condition, healthy, reasons })
+    let meaning = set.meanings.get(&condition).cloned().unwrap_or_default();
+    Some(ExplainedCondition { rules_of: monitors(set, &condition), condition, meaning, healthy, reasons })
 }
 
 /// The catalogue: what the rules declare, and what our monitors raise without rules.

@@ -38,6 +38,7 @@ fn a_condition_is_explained_by_what_holds_it() {
     let disk = [
         "DiskUnhealthy\n",
         "a condition",
+        "True      a disk, an array, a path to a storage or a filesystem has a fault\n",
         "healthy ",
         "rules of  journal-monitor, kernel-monitor",
         "held True by",

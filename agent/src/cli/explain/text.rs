@@ -54,6 +54,9 @@ impl Rows {
 
 fn condition(condition: &ExplainedCondition) -> String {
     let mut rows = Rows::default();
+    if !condition.meaning.is_empty() {
+        rows = rows.row("True", &condition.meaning);
+    }
     if let Some(healthy) = &condition.healthy {
         rows = rows.row("healthy", &format!("{}: {}", healthy.reason, healthy.message));
     }

@@ -1,20 +1,15 @@
 //! What the agent goes by: drift of a fleet.
 
-use nodewell_metrics::{Exposition, MetricType::Gauge};
+use nodewell_metrics::Exposition;
 use nodewell_model::view::ConfigurationView;
+
+use super::table::agent;
 
 pub(super) fn write(exposition: &mut Exposition, configuration: Option<&ConfigurationView>) {
     let Some(ConfigurationView { hash, rules_hash, loaded }) = configuration else { return };
-    let hashes = [
-        ("nodewell_config_info", "1, with the hash of the configuration in force.", hash),
-        ("nodewell_rules_info", "1, with the hash of the rule files in force.", rules_hash),
-    ];
-    for (name, help, hash) in hashes {
-        exposition.metric(name, Gauge, help).sample(&[("hash", hash)], 1);
-    }
-    let name = "nodewell_config_loaded_timestamp_seconds";
-    let exposition = exposition.metric(name, Gauge, "When the agent took both, since 1970.");
-    exposition.sample(&[], loaded.as_duration().as_secs_f64());
+    exposition.metric(&agent::CONFIG_INFO).sample(&[("hash", hash)], 1);
+    exposition.metric(&agent::RULES_INFO).sample(&[("hash", rules_hash)], 1);
+    exposition.metric(&agent::CONFIG_LOADED).sample(&[], loaded.as_duration().as_secs_f64());
 }
 
 #[cfg(test)]

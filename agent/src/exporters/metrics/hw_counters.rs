@@ -1,12 +1,10 @@
 //! What drivers of fabric cards count of their own, as the check process read it: no verdict comes of it
 //! (docs/pcie-and-fabrics.md).
 
-use nodewell_metrics::{
-    Exposition,
-    MetricType::{Counter, Gauge},
-};
+use nodewell_metrics::Exposition;
 use nodewell_model::{HwCounters, HwCountersView};
 
+use super::table::problems;
 use crate::{hw_counters::HwCountersFile, runtime::clock};
 
 pub(super) fn write(exposition: &mut Exposition, file: &HwCountersFile) {
@@ -20,11 +18,7 @@ fn write_view(exposition: &mut Exposition, view: &HwCountersView) {
     if view.shown.is_empty() {
         return;
     }
-    exposition.metric(
-        "nodewell_fabric_hw_counter_total",
-        Counter,
-        "What drivers of RDMA cards count of losses, congestion and errors, by their own names of the counters.",
-    );
+    exposition.metric(&problems::FABRIC_HW_COUNTER);
     for HwCounters { device, port, counters } in &view.shown {
         let port = port.as_deref().map(|port| ("port", port));
         for (counter, count) in counters {
@@ -33,9 +27,7 @@ fn write_view(exposition: &mut Exposition, view: &HwCountersView) {
             exposition.sample(&labels, *count);
         }
     }
-    exposition
-        .metric("nodewell_fabric_ports_left_out", Gauge, "Ports with such counters that are more than are shown.")
-        .sample(&[], view.left_out);
+    exposition.metric(&problems::FABRIC_PORTS_LEFT_OUT).sample(&[], view.left_out);
 }
 
 #[cfg(test)]

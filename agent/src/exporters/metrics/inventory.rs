@@ -1,9 +1,9 @@
 //! What network cards and GPUs run: drift of a fleet, by the inventory of the check process and the GPU check.
 
-use nodewell_metrics::{Exposition, MetricType};
+use nodewell_metrics::Exposition;
 use nodewell_model::inventory::{Component, ComponentClass, ComponentView, InventoryView};
 
-use super::MetricSources;
+use super::{MetricSources, table::problems};
 use crate::inventory::with_gpus;
 
 pub(super) fn write(exposition: &mut Exposition, sources: &MetricSources) {
@@ -12,19 +12,9 @@ pub(super) fn write(exposition: &mut Exposition, sources: &MetricSources) {
 }
 
 fn write_view(exposition: &mut Exposition, view: &InventoryView) {
-    for (name, help, class, [id, firmware]) in [
-        (
-            "nodewell_gpu_info",
-            "1, with what each GPU and other accelerator is and runs.",
-            ComponentClass::Accelerator,
-            ["gpu", "vbios"],
-        ),
-        (
-            "nodewell_network_card_info",
-            "1, with what each function of a network card is and runs.",
-            ComponentClass::NetworkCard,
-            ["card", "firmware"],
-        ),
+    for (metric, class, [id, firmware]) in [
+        (problems::GPU_INFO, ComponentClass::Accelerator, ["gpu", "vbios"]),
+        (problems::NETWORK_CARD_INFO, ComponentClass::NetworkCard, ["card", "firmware"]),
     ] {
         let is_there = |one: &&ComponentView| one.class == class && !one.missing;
         let components: Vec<&Component> = view.components.iter().filter(is_there).map(|one| &one.component).collect();
@@ -32,7 +22,7 @@ fn write_view(exposition: &mut Exposition, view: &InventoryView) {
         if components.is_empty() {
             continue;
         }
-        exposition.metric(name, MetricType::Gauge, help);
+        exposition.metric(&metric);
         for one in components {
             let labels =
                 [(id, &*one.slot), ("driver", &*one.driver), (firmware, &*one.firmware), ("model", &*one.model)];

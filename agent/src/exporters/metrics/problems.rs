@@ -3,39 +3,32 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use nodewell_ledger::Counters;
-use nodewell_metrics::{
-    Exposition,
-    MetricType::{Counter, Gauge},
-};
+use nodewell_metrics::Exposition;
 use nodewell_model::{
     Name,
     view::{ConditionView, HardwareView, ProblemView},
 };
 
-use super::MetricSources;
+use super::{MetricSources, table::problems};
 
 pub(super) fn write(exposition: &mut Exposition, sources: &MetricSources) {
     write_problems(exposition, sources);
     let view = sources.shared_state.view();
-    exposition.metric("nodewell_condition", Gauge, "1 for the state that each condition is in.");
+    exposition.metric(&problems::CONDITION);
     for condition in &view.conditions {
         let labels = [("type", condition.condition.as_str()), ("status", condition.status.as_str())];
         exposition.sample(&labels, 1);
     }
-    exposition.metric("nodewell_active_problems", Gauge, "Active problems of each condition.");
+    exposition.metric(&problems::ACTIVE_PROBLEMS);
     for ConditionView { condition, problems, .. } in view.conditions.iter().map(AsRef::as_ref) {
         exposition.sample(&[("type", condition.as_str())], problems.len());
     }
-    exposition.metric("nodewell_muted_problems", Gauge, "Those of them that turn no condition: they are muted.");
+    exposition.metric(&problems::MUTED_PROBLEMS);
     for ConditionView { condition, problems, .. } in view.conditions.iter().map(AsRef::as_ref) {
         let muted = problems.iter().filter(|problem| problem.muted_until.is_some()).count();
         exposition.sample(&[("type", condition.as_str())], muted);
     }
-    exposition.metric(
-        "nodewell_acknowledged_problems",
-        Gauge,
-        "Those of them that are not muted and turn no condition: a person called them false positives.",
-    );
+    exposition.metric(&problems::ACKNOWLEDGED_PROBLEMS);
     for ConditionView { condition, problems, .. } in view.conditions.iter().map(AsRef::as_ref) {
         let is_acked = |problem: &&ProblemView| problem.muted_until.is_none() && problem.false_positive.is_some();
         let acked = problems.iter().filter(is_acked).count();
@@ -55,20 +48,12 @@ fn write_false_positives(exposition: &mut Exposition, conditions: &[Arc<Conditio
     for view in conditions {
         false_conditions.entry(view.condition.clone()).or_default();
     }
-    exposition.metric(
-        "nodewell_false_positives_total",
-        Counter,
-        "Problems that people called false positives, also before a restart of the agent.",
-    );
+    exposition.metric(&problems::FALSE_POSITIVES);
     for ((condition, reason), total) in &false_positives {
         let labels = [("type", condition.as_str()), ("reason", reason.as_str())];
         exposition.sample(&labels, *total);
     }
-    exposition.metric(
-        "nodewell_false_conditions_total",
-        Counter,
-        "How often a condition was True by nothing but such problems.",
-    );
+    exposition.metric(&problems::FALSE_CONDITIONS);
     for (condition, total) in &false_conditions {
         exposition.sample(&[("type", condition.as_str())], *total);
     }
@@ -76,7 +61,7 @@ fn write_false_positives(exposition: &mut Exposition, conditions: &[Arc<Conditio
 
 /// A state that no device of a class is in any more is not there: `ok` always is. Facts about the host are no devices.
 fn write_devices(exposition: &mut Exposition, hardware: &[HardwareView]) {
-    exposition.metric("nodewell_devices", Gauge, "Devices of each class by state; `ok` as far as is known.");
+    exposition.metric(&problems::DEVICES);
     for HardwareView { class, healthy, states, .. } in hardware.iter().filter(|class| !class.informational) {
         let states = states.iter().map(|(state, count)| (state.as_str(), *count));
         for (state, count) in [("ok", *healthy)].into_iter().chain(states) {
@@ -100,11 +85,11 @@ fn write_problems(exposition: &mut Exposition, sources: &MetricSources) {
         gauges.extend(rule.condition.clone().map(|condition| ((condition, rule.reason.clone()), false)));
     }
     gauges.extend(tallies.gauges.into_iter().map(|gauge| ((gauge.condition, gauge.reason), gauge.active)));
-    exposition.metric("problem_counter", Counter, "How often each reason was seen.");
+    exposition.metric(&problems::PROBLEM_COUNTER);
     for (reason, total) in &tallies.raised {
         exposition.sample(&[("reason", reason.as_str())], *total);
     }
-    exposition.metric("problem_gauge", Gauge, "1 while the problem is there, 0 once it has ended.");
+    exposition.metric(&problems::PROBLEM_GAUGE);
     for ((condition, reason), active) in &gauges {
         let labels = [("reason", reason.as_str()), ("type", condition.as_str())];
         exposition.sample(&labels, u8::from(*active));

@@ -16,10 +16,15 @@ use std::{
 };
 
 use nodewell_checks::statistics::{ProcfsReading, disk::Queues, host::Host};
-use nodewell_metrics::Exposition;
+use nodewell_metrics::{Exposition, Metric};
 use nodewell_rules::npd::stats::SystemStats;
 
 use filesystems::{Filesystems, Mounts};
+
+/// The figures of Node Problem Detector's system-stats-monitor, by their ids (`cpu/load_1m`): the names are the file's.
+pub fn figures_of_npd() -> impl Iterator<Item = Metric> {
+    npd::figures()
+}
 
 /// Two servers that scrape together see one reading.
 const SAME_FOR: Duration = Duration::from_secs(1);

@@ -10,7 +10,7 @@ mod system;
 use std::collections::BTreeMap;
 
 use nodewell_checks::statistics::{host::Host, space::Space};
-use nodewell_metrics::{Exposition, MetricType};
+use nodewell_metrics::{Exposition, Metric, MetricType};
 use nodewell_rules::npd::stats::SystemStats;
 
 use super::ProcSample;
@@ -30,8 +30,16 @@ pub(super) struct MetricInputs<'a> {
 struct MetricDefinition {
     id: &'static str,
     kind: MetricType,
+    labels: &'static [&'static str],
     help: &'static str,
     write: fn(&mut Samples<'_>, &MetricInputs<'_>),
+}
+
+impl MetricDefinition {
+    /// Without the name that a file gives it.
+    fn metric(&self) -> Metric {
+        Metric { name: self.id, kind: self.kind, labels: self.labels, help: self.help }
+    }
 }
 
 /// Where a metric's samples go.
@@ -51,6 +59,11 @@ impl Samples<'_> {
 const DEFINITIONS: [&[MetricDefinition]; 5] =
     [cpu::DEFINITIONS, disk::DEFINITIONS, memory::DEFINITIONS, network::DEFINITIONS, system::DEFINITIONS];
 
+/// What a file may name: each by its id, as the reference shows it.
+pub(super) fn figures() -> impl Iterator<Item = Metric> {
+    DEFINITIONS.into_iter().flatten().map(MetricDefinition::metric)
+}
+
 fn definition(id: &str) -> Option<&'static MetricDefinition> {
     DEFINITIONS.into_iter().flatten().find(|definition| definition.id == id)
 }
@@ -58,7 +71,7 @@ fn definition(id: &str) -> Option<&'static MetricDefinition> {
 pub(super) fn write(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
     for metric in &inputs.monitor.metrics {
         let Some(definition) = definition(metric.id) else { continue };
-        let exposition = exposition.metric(&metric.name, definition.kind, definition.help);
+        let exposition = exposition.metric_named(&metric.name, &definition.metric());
         (definition.write)(&mut Samples(exposition), inputs);
     }
 }

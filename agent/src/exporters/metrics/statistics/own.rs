@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use nodewell_checks::statistics::{cpu::Stat, disk::Disk, host::Host, network::Count, space::Space};
-use nodewell_metrics::{
-    Exposition,
-    MetricType::{self, Counter, Gauge},
-    Number,
-};
+use nodewell_metrics::{Exposition, Metric, Number};
 
-use super::{super::to_double, ProcSample, filesystems::Mounted};
+use super::{
+    super::{table::node, to_double},
+    ProcSample,
+    filesystems::Mounted,
+};
 
 /// What our own metrics are made from.
 pub(super) struct MetricInputs<'a> {
@@ -27,21 +27,19 @@ pub(super) fn write(exposition: &mut Exposition, inputs: &MetricInputs<'_>, hang
     write_disks(exposition, inputs.sample.reading.disks());
     write_network(exposition, inputs);
     write_filesystems(exposition, inputs);
-    exposition.metric("nodewell_node_filesystems_hanging", Gauge, "Filesystems that do not say how full they are.");
-    exposition.sample(&[], hanging);
+    exposition.metric(&node::FILESYSTEMS_HANGING).sample(&[], hanging);
     write_left_out(exposition, inputs);
 }
 
 /// A metric with one sample, or none.
-fn single(exposition: &mut Exposition, name: &str, kind: MetricType, help: &str, value: Option<impl Number>) {
+fn single(exposition: &mut Exposition, metric: &Metric, value: Option<impl Number>) {
     if let Some(value) = value {
-        exposition.metric(name, kind, help).sample(&[], value);
+        exposition.metric(metric).sample(&[], value);
     }
 }
 
 fn write_host(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
     let Host { kernel_version, os_version, architecture, bios, microcode } = inputs.host;
-    exposition.metric("nodewell_node_info", Gauge, "1, with what the node runs.");
     let labels = [
         ("architecture", &**architecture),
         ("bios", &**bios),
@@ -49,57 +47,40 @@ fn write_host(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
         ("microcode", &**microcode),
         ("os_version", &**os_version),
     ];
-    exposition.sample(&labels, 1);
+    exposition.metric(&node::INFO).sample(&labels, 1);
     let reading = &inputs.sample.reading;
-    let boot = reading.stat().boot_time_secs;
-    single(exposition, "nodewell_node_boot_time_seconds", Gauge, "When the node was started, since 1970.", boot);
-    let loads = [
-        (
-            "nodewell_node_load1",
-            "Tasks that run or wait for a disk, over 1 minute.",
-            reading.load().map(|load| load.one),
-        ),
-        ("nodewell_node_load5", "The same over 5 minutes.", reading.load().map(|load| load.five)),
-        ("nodewell_node_load15", "The same over 15 minutes.", reading.load().map(|load| load.fifteen)),
-    ];
-    loads.into_iter().for_each(|(name, help, load)| single(exposition, name, Gauge, help, load));
+    single(exposition, &node::BOOT_TIME, reading.stat().boot_time_secs);
+    single(exposition, &node::LOAD_1, reading.load().map(|load| load.one));
+    single(exposition, &node::LOAD_5, reading.load().map(|load| load.five));
+    single(exposition, &node::LOAD_15, reading.load().map(|load| load.fifteen));
 }
 
 fn write_cpu(exposition: &mut Exposition, stat: &Stat, ticks_per_second: u64) {
-    single(exposition, "nodewell_node_cpus", Gauge, "CPUs online.", Some(stat.cpus.len()).filter(|cpus| *cpus > 0));
-    exposition.metric("nodewell_node_cpu_seconds_total", Counter, "Time of all CPUs; guest is part of user as well.");
+    single(exposition, &node::CPUS, Some(stat.cpus.len()).filter(|cpus| *cpus > 0));
+    exposition.metric(&node::CPU_SECONDS);
     for (mode, seconds) in stat.total.iter().flat_map(|total| total.seconds(ticks_per_second)) {
         exposition.sample(&[("mode", mode)], seconds);
     }
-    single(exposition, "nodewell_node_processes_running", Gauge, "Threads that run or could.", stat.running);
-    single(exposition, "nodewell_node_processes_blocked", Gauge, "Threads that wait for a disk.", stat.blocked);
-    single(exposition, "nodewell_node_forks_total", Counter, "Processes and threads made.", stat.forks);
+    single(exposition, &node::PROCESSES_RUNNING, stat.running);
+    single(exposition, &node::PROCESSES_BLOCKED, stat.blocked);
+    single(exposition, &node::FORKS, stat.forks);
 }
 
 fn write_memory(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
     let memory = inputs.sample.reading.memory();
-    for (name, help, key) in [
-        ("nodewell_node_memory_total_bytes", "Memory that the kernel manages.", "MemTotal"),
-        ("nodewell_node_memory_available_bytes", "What programs could get without swapping.", "MemAvailable"),
-        ("nodewell_node_swap_total_bytes", "Swap space.", "SwapTotal"),
-        ("nodewell_node_swap_free_bytes", "Swap space that is free.", "SwapFree"),
-    ] {
-        single(exposition, name, Gauge, help, memory.bytes(key));
-    }
+    single(exposition, &node::MEMORY_TOTAL, memory.bytes("MemTotal"));
+    single(exposition, &node::MEMORY_AVAILABLE, memory.bytes("MemAvailable"));
+    single(exposition, &node::SWAP_TOTAL, memory.bytes("SwapTotal"));
+    single(exposition, &node::SWAP_FREE, memory.bytes("SwapFree"));
     let events = inputs.sample.reading.vm_events();
-    for (name, help, total) in [
-        ("nodewell_node_oom_kills_total", "Processes killed for memory, by the node or a cgroup.", events.oom_kills),
-        ("nodewell_node_major_page_faults_total", "Page faults that had to wait for a disk.", events.major_faults),
-        ("nodewell_node_swapped_in_pages_total", "Pages read from swap.", events.pages_swapped_in),
-        ("nodewell_node_swapped_out_pages_total", "Pages written to swap.", events.pages_swapped_out),
-    ] {
-        single(exposition, name, Counter, help, total);
-    }
+    single(exposition, &node::OOM_KILLS, events.oom_kills);
+    single(exposition, &node::MAJOR_PAGE_FAULTS, events.major_faults);
+    single(exposition, &node::SWAPPED_IN, events.pages_swapped_in);
+    single(exposition, &node::SWAPPED_OUT, events.pages_swapped_out);
 }
 
 fn write_pressure(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
-    let name = "nodewell_node_pressure_seconds_total";
-    exposition.metric(name, Counter, "Time in which some, or all, tasks waited for a resource.");
+    exposition.metric(&node::PRESSURE);
     for stall in inputs.sample.reading.stalls() {
         let labels = [("resource", stall.resource), ("share", stall.share.as_str())];
         exposition.sample(&labels, stall.total.as_secs_f64());
@@ -113,20 +94,18 @@ const NO_DISKS: [&str; 2] = ["loop", "zram"];
 fn write_disks(exposition: &mut Exposition, disks: &[Disk]) {
     let is_disk = |disk: &&Disk| disk.is_whole && !NO_DISKS.iter().any(|prefix| disk.name.starts_with(prefix));
     let whole = || disks.iter().filter(is_disk);
-    exposition.metric("nodewell_node_disk_busy_seconds_total", Counter, "Time in which the disk had something to do.");
+    exposition.metric(&node::DISK_BUSY);
     for disk in whole() {
         exposition.sample(&[("device", &disk.name)], seconds(disk.busy_ms));
     }
     type Column = fn(&nodewell_checks::statistics::disk::IoCounts) -> f64;
-    let columns: [(&str, &str, Column); 3] = [
-        ("nodewell_node_disk_bytes_total", "Bytes read and written.", |way| to_double(way.bytes)),
-        ("nodewell_node_disk_operations_total", "Requests done.", |way| to_double(way.operations)),
-        ("nodewell_node_disk_operation_seconds_total", "Time that requests took, added up.", |way| {
-            seconds(way.time_ms)
-        }),
+    let columns: [(Metric, Column); 3] = [
+        (node::DISK_BYTES, |way| to_double(way.bytes)),
+        (node::DISK_OPERATIONS, |way| to_double(way.operations)),
+        (node::DISK_OPERATION_SECONDS, |way| seconds(way.time_ms)),
     ];
-    for (name, help, column) in columns {
-        exposition.metric(name, Counter, help);
+    for (metric, column) in columns {
+        exposition.metric(&metric);
         for disk in whole() {
             exposition.sample(&[("device", &disk.name), ("direction", "read")], column(&disk.read));
             exposition.sample(&[("device", &disk.name), ("direction", "write")], column(&disk.written));
@@ -140,13 +119,13 @@ fn seconds(milliseconds: u64) -> f64 {
 
 /// The node's own interfaces: pods' come and go by the hundred, and the kubelet knows them better.
 fn write_network(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
-    for (name, help, received, sent) in [
-        ("nodewell_node_network_bytes_total", "Bytes through each interface.", Count::RxBytes, Count::TxBytes),
-        ("nodewell_node_network_packets_total", "Packets through each interface.", Count::RxPackets, Count::TxPackets),
-        ("nodewell_node_network_errors_total", "Packets that were damaged.", Count::RxErrors, Count::TxErrors),
-        ("nodewell_node_network_drops_total", "Packets that found no room.", Count::RxDropped, Count::TxDropped),
+    for (metric, received, sent) in [
+        (node::NETWORK_BYTES, Count::RxBytes, Count::TxBytes),
+        (node::NETWORK_PACKETS, Count::RxPackets, Count::TxPackets),
+        (node::NETWORK_ERRORS, Count::RxErrors, Count::TxErrors),
+        (node::NETWORK_DROPS, Count::RxDropped, Count::TxDropped),
     ] {
-        exposition.metric(name, Counter, help);
+        exposition.metric(&metric);
         for interface in inputs.sample.reading.interfaces().iter().filter(|interface| !interface.is_pod_side()) {
             for (direction, column) in [("receive", received), ("transmit", sent)] {
                 let labels = [("direction", direction), ("interface", &*interface.name)];
@@ -159,15 +138,15 @@ fn write_network(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
 fn write_filesystems(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
     let known = |mounted: &Mounted| mounted.space(inputs.spaces).copied().filter(|_| !mounted.is_image());
     type Column = fn(Space) -> u64;
-    let columns: [(&str, &str, Column); 4] = [
-        ("nodewell_node_filesystem_size_bytes", "Size of each filesystem.", |space| space.size_bytes),
-        ("nodewell_node_filesystem_available_bytes", "Room for users other than root.", |space| space.available_bytes),
-        ("nodewell_node_filesystem_inodes", "Inodes; none where their number is not fixed.", |space| space.inodes),
-        ("nodewell_node_filesystem_free_inodes", "Inodes that are free.", |space| space.free_inodes),
+    let columns: [(Metric, Column); 4] = [
+        (node::FILESYSTEM_SIZE, |space| space.size_bytes),
+        (node::FILESYSTEM_AVAILABLE, |space| space.available_bytes),
+        (node::FILESYSTEM_INODES, |space| space.inodes),
+        (node::FILESYSTEM_FREE_INODES, |space| space.free_inodes),
     ];
-    for (name, help, column) in columns {
-        exposition.metric(name, Gauge, help);
-        let about_inodes = name.ends_with("inodes");
+    for (metric, column) in columns {
+        exposition.metric(&metric);
+        let about_inodes = metric.name.ends_with("inodes");
         for (mounted, space) in
             inputs.sample.mounts.mounted.iter().filter_map(|mounted| Some((mounted, known(mounted)?)))
         {
@@ -182,11 +161,7 @@ fn write_filesystems(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
 
 fn write_left_out(exposition: &mut Exposition, inputs: &MetricInputs<'_>) {
     let ProcSample { reading, mounts } = inputs.sample;
-    exposition.metric(
-        "nodewell_statistics_left_out",
-        Gauge,
-        "What has no series of its own, because there are too many.",
-    );
+    exposition.metric(&node::LEFT_OUT);
     let left_out = [
         ("cpus", reading.stat().cpus.left_out()),
         ("disks", reading.disks().left_out()),

@@ -10,18 +10,21 @@ pub(super) const DEFINITIONS: &[MetricDefinition] = &[
     MetricDefinition {
         id: "disk/io_time",
         kind: MetricType::Counter,
+        labels: &["device_name"],
         help: "Time in which the device had something to do, in ms.",
         write: |samples, inputs| one_each(samples, inputs, |disk| disk.busy_ms),
     },
     MetricDefinition {
         id: "disk/weighted_io",
         kind: MetricType::Counter,
+        labels: &["device_name"],
         help: "Time that all requests together took, in ms.",
         write: |samples, inputs| one_each(samples, inputs, |disk| disk.weighted_ms),
     },
     MetricDefinition {
         id: "disk/avg_queue_len",
         kind: MetricType::Gauge,
+        labels: &["device_name"],
         help: "Requests under way, on average.",
         write: |samples, inputs| {
             for (device, length) in &inputs.queues {
@@ -34,36 +37,42 @@ pub(super) const DEFINITIONS: &[MetricDefinition] = &[
     MetricDefinition {
         id: "disk/operation_count",
         kind: MetricType::Counter,
+        labels: &["device_name", "direction"],
         help: "Requests done.",
         write: |samples, inputs| both_ways(samples, inputs, |way| way.operations),
     },
     MetricDefinition {
         id: "disk/merged_operation_count",
         kind: MetricType::Counter,
+        labels: &["device_name", "direction"],
         help: "Requests that were joined to others.",
         write: |samples, inputs| both_ways(samples, inputs, |way| way.merged),
     },
     MetricDefinition {
         id: "disk/operation_bytes_count",
         kind: MetricType::Counter,
+        labels: &["device_name", "direction"],
         help: "Bytes read and written.",
         write: |samples, inputs| both_ways(samples, inputs, |way| way.bytes),
     },
     MetricDefinition {
         id: "disk/operation_time",
         kind: MetricType::Counter,
+        labels: &["device_name", "direction"],
         help: "Time that requests took, added up, in ms.",
         write: |samples, inputs| both_ways(samples, inputs, |way| way.time_ms),
     },
     MetricDefinition {
         id: "disk/bytes_used",
         kind: MetricType::Gauge,
+        labels: &["device_name", "fs_type", "mount_option", "state"],
         help: "Bytes of each filesystem.",
         write: bytes_used,
     },
     MetricDefinition {
         id: "disk/percent_used",
         kind: MetricType::Gauge,
+        labels: &["device_name"],
         help: "How full each filesystem is, in percent of what all users can use.",
         write: |samples, inputs| {
             for mounted in inputs.sample.mounts.mounted.iter() {

@@ -6,6 +6,7 @@ pub(super) const DEFINITIONS: &[MetricDefinition] = &[
     MetricDefinition {
         id: "memory/bytes_used",
         kind: MetricType::Gauge,
+        labels: &["state"],
         help: "Memory by what it is used for, in bytes; all of it together.",
         write: |samples, inputs| {
             let words = [("free", "MemFree"), ("buffered", "Buffers"), ("cached", "Cached"), ("slab", "Slab")];
@@ -17,6 +18,7 @@ pub(super) const DEFINITIONS: &[MetricDefinition] = &[
     MetricDefinition {
         id: "memory/percent_used",
         kind: MetricType::Gauge,
+        labels: &["state"],
         help: "Memory that is neither free nor buffers, cache or slab, in percent of all.",
         write: |samples, inputs| {
             let memory = inputs.sample.reading.memory();
@@ -29,6 +31,7 @@ pub(super) const DEFINITIONS: &[MetricDefinition] = &[
     MetricDefinition {
         id: "memory/anonymous_used",
         kind: MetricType::Gauge,
+        labels: &["state"],
         help: "Anonymous memory, in bytes.",
         write: |samples, inputs| {
             by_state(samples, inputs, &[("active", "Active(anon)"), ("inactive", "Inactive(anon)")])
@@ -37,6 +40,7 @@ pub(super) const DEFINITIONS: &[MetricDefinition] = &[
     MetricDefinition {
         id: "memory/page_cache_used",
         kind: MetricType::Gauge,
+        labels: &["state"],
         help: "Page cache, in bytes.",
         write: |samples, inputs| {
             by_state(samples, inputs, &[("active", "Active(file)"), ("inactive", "Inactive(file)")])
@@ -45,12 +49,14 @@ pub(super) const DEFINITIONS: &[MetricDefinition] = &[
     MetricDefinition {
         id: "memory/unevictable_used",
         kind: MetricType::Gauge,
+        labels: &[],
         help: "Memory that cannot be taken back, in bytes.",
         write: |samples, inputs| samples.only(inputs.sample.reading.memory().bytes("Unevictable").map(to_double)),
     },
     MetricDefinition {
         id: "memory/dirty_used",
         kind: MetricType::Gauge,
+        labels: &["state"],
         help: "Memory that waits to be written to disks, or is on its way, in bytes.",
         write: |samples, inputs| by_state(samples, inputs, &[("dirty", "Dirty"), ("writeback", "Writeback")]),
     },

@@ -9,6 +9,7 @@ macro_rules! count {
         MetricDefinition {
             id: $id,
             kind: MetricType::Counter,
+            labels: &["interface_name"],
             help: $help,
             write: |samples, inputs| each(samples, inputs, Count::$count),
         }

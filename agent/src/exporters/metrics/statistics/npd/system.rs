@@ -8,6 +8,7 @@ pub(super) const DEFINITIONS: &[MetricDefinition] = &[
     MetricDefinition {
         id: "host/uptime",
         kind: MetricType::Gauge,
+        labels: &["kernel_version", "os_version"],
         help: "Time since boot, in seconds.",
         write: |samples, inputs| {
             let labels = [("kernel_version", &*inputs.host.kernel_version), ("os_version", &*inputs.host.os_version)];
@@ -19,6 +20,7 @@ pub(super) const DEFINITIONS: &[MetricDefinition] = &[
     MetricDefinition {
         id: "system/os_feature",
         kind: MetricType::Gauge,
+        labels: &["os_feature", "value?"],
         help: "1 if the system has the feature; `value` says what of it.",
         write: |samples, inputs| {
             command_line_features(samples, inputs);
