@@ -1,6 +1,6 @@
 //! One pattern of one rule: where it is searched and what a match of it means.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::PoisonError};
 
 use regex::bytes::Captures;
 
@@ -147,7 +147,7 @@ impl Pattern {
         if self.groups.iter().all(Option::is_none) {
             return regex.is_match(text).then(|| self.found(|_, _| None, 0));
         }
-        let mut places = places.borrow_mut();
+        let mut places = places.lock().unwrap_or_else(PoisonError::into_inner);
         regex.captures_read(&mut places, text)?;
         Some(self.found(|_, group| places.get(group).map(|(start, end)| &text[start..end]), 0))
     }
