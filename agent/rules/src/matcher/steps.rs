@@ -101,7 +101,7 @@ struct ByteSet([u64; 4]);
 
 /// Where the groups of a match begin and end.
 #[derive(Clone, Copy)]
-pub(super) struct Marks([usize; 2 * GROUPS]);
+pub(crate) struct Marks([usize; 2 * GROUPS]);
 
 /// Where to go on when the way that was taken leads nowhere: from each of the places, one after another.
 pub(crate) struct Way {

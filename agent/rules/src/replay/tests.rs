@@ -17,13 +17,21 @@ fn ext4() -> Rule {
 }
 
 fn found(rules: Vec<Rule>, format: Format, log: impl AsRef<[u8]>) -> Vec<ReplayFinding> {
+    found_by(Ahead::default(), rules, format, log.as_ref())
+}
+
+fn found_by(ahead: Ahead, rules: Vec<Rule>, format: Format, log: &[u8]) -> Vec<ReplayFinding> {
     let mut findings = Vec::new();
     let replay = Replay::new(set_of(rules), format);
-    let Replayed { lines, .. } = replay.run(log.as_ref(), |finding| findings.push(finding.clone())).unwrap();
-    let log = log.as_ref();
+    let Replayed { lines, .. } = replay.run_by(ahead, log, |finding| findings.push(finding.clone())).unwrap();
     let newlines = log.iter().filter(|byte| **byte == b'\n').count() as u64;
     assert_eq!(lines, newlines + u64::from(log.last().is_some_and(|byte| *byte != b'\n')));
     findings
+}
+
+/// Another thread looks ahead at parts of so many bytes, or where it is worth one.
+fn ahead(part_bytes: Option<usize>) -> Ahead {
+    part_bytes.map_or_else(Ahead::default, Ahead::always)
 }
 
 fn lines(findings: &[ReplayFinding]) -> Vec<u64> {
@@ -213,10 +221,10 @@ fn a_part_of_a_torn_line_is_judged_by_its_own_windows() {
     let log = "[    1.000000] EXT4-fs error (device sda1): x".repeat(parts);
     for rules in [vec![ext4()], vec![ext4(), rule("Slow", r"^\w{2}$")]] {
         let replay = Replay::new(set_of(rules), Format::Dmesg);
-        let mut run = Run::new(&replay, Format::Dmesg, UnreadLines::default()).unwrap();
+        let mut run = Run::new(&replay, Format::Dmesg, Ahead::default(), UnreadLines::default()).unwrap();
         let mut count = 0;
         run.judge_block(&Block { bytes: log.as_bytes(), fresh: 0..log.len() }, &mut |_: &ReplayFinding| count += 1);
-        assert_eq!((count, run.seen.len()), (parts, 1));
+        assert_eq!((count, run.ahead.last_windows().len()), (parts, 1));
     }
 }
 
@@ -237,6 +245,27 @@ fn parts_of_a_torn_line_are_looked_back_at_without_the_whole_line() {
     };
     let (some, twice) = (searched(500), searched(1000));
     assert!(some > 0 && twice < some * 5 / 2, "{some} bytes searched, {twice} for twice as many parts");
+}
+
+/// Several blocks of many parts, more of each than may wait to be judged, and problems that are raised, counted and ended
+/// across all of them.
+#[test]
+fn two_threads_find_what_one_finds() {
+    let mut down = lasting(rule("Down", r"^(?P<subject>\w+): down"), "LinkDown");
+    down.clears.patterns = vec![r"^(?P<subject>\w+): up".to_owned()];
+    let two = Rule { lines: 2, ..rule("Two", r"^(?P<subject>\w+): down\n\w+: up$") };
+    let rules = || vec![down.clone(), two.clone(), counting(rule("Storm", "storm"), 7, 3600, &[])];
+    let line = |n: u32| {
+        let text = ["a: down", "storm", "b: down", "b: up", "a: up", "x: up", "quiet"][(n % 31 % 7) as usize];
+        format!("6,{n},{n},-;{text}\n")
+    };
+    let log: String = (0..80_000).map(line).collect();
+    let one = found_by(Ahead::never(), rules(), Format::Kmsg, log.as_bytes());
+    let reasons = |reason: &str| one.iter().filter(|finding| finding.reason.as_str() == reason).count();
+    assert!(["Down", "Two", "Storm"].iter().all(|reason| reasons(reason) > 1000), "{}", one.len());
+    for part_bytes in [1000, 16 << 10] {
+        assert!(found_by(Ahead::always(part_bytes), rules(), Format::Kmsg, log.as_bytes()) == one, "{part_bytes}");
+    }
 }
 
 #[test]
