@@ -1,6 +1,6 @@
 //! The rules of one reader, and which saved lines they listen to.
 
-use std::{ops::Range, sync::Arc};
+use std::{borrow::Cow, ops::Range, sync::Arc};
 
 use jiff::Timestamp;
 use nodewell_model::{Finding, Origin, Record};
@@ -194,6 +194,15 @@ impl Listens {
         }
     }
 
+    /// The same without a copy, of a line of which nothing else is asked any more.
+    fn text_alone<'a>(&self, saved: Saved<'a>) -> Option<Cow<'a, [u8]>> {
+        match self {
+            Self::Kernel => saved.kernel.then_some(saved.text),
+            Self::Journal => Some(saved.text),
+            Self::File { message, skip } => file_text(saved.line, message.as_ref(), skip).map(Cow::Borrowed),
+        }
+    }
+
     /// Whether that text stands in the line as it is.
     fn is_as_written(&self, saved: &Saved<'_>) -> bool {
         match self {
@@ -221,10 +230,10 @@ struct PastOf<'a> {
 }
 
 impl Past for PastOf<'_> {
-    fn last(&self, limit: usize) -> Vec<PastLine> {
+    fn last(&self, limit: usize) -> Vec<PastLine<'_>> {
         let looked_at = self.depth.saturating_sub(1).saturating_mul(LINES_FOR_EACH_RECORD);
         let records = self.behind.records().take(looked_at);
-        let mut lines: Vec<PastLine> = records.map_while(|record| self.line(record)).flatten().take(limit).collect();
+        let mut lines: Vec<_> = records.map_while(|record| self.line(record)).flatten().take(limit).collect();
         lines.reverse();
         lines
     }
@@ -254,18 +263,26 @@ fn line_start(bytes: &[u8], end: usize) -> usize {
     start
 }
 
-impl PastOf<'_> {
+impl<'a> PastOf<'a> {
     /// The record if this lane reads it; `None` at the border of a boot.
-    fn line(&self, record: Range<usize>) -> Option<Option<PastLine>> {
+    fn line(&self, record: Range<usize>) -> Option<Option<PastLine<'a>>> {
         let saved = self.behind.reading.read(self.behind.bytes, record.start, record.end);
         let Some(saved) = saved else { return Some(None) };
         if saved.sequence.zip(self.behind.sequence).is_some_and(|(before, now)| before > now) {
             return None;
         }
-        let line = self
-            .listens
-            .text(&saved)
-            .map(|text| PastLine { time: time_of(&saved), text: text[..text.len().min(PAST_LIMIT_BYTES)].to_vec() });
-        Some(line)
+        let time = time_of(&saved);
+        Some(self.listens.text_alone(saved).map(|text| PastLine { time, text: beginning(text) }))
+    }
+}
+
+/// As much of `text` as there is to look back at.
+fn beginning(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[..text.len().min(PAST_LIMIT_BYTES)]),
+        Cow::Owned(mut text) => {
+            text.truncate(PAST_LIMIT_BYTES);
+            Cow::Owned(text)
+        }
     }
 }
