@@ -178,8 +178,7 @@ impl<'a> Run<'a> {
     fn judge_block(&mut self, block: &Block<'_>, emit: &mut Emit<'_>) {
         let Self { lookout, ahead, judge } = self;
         let here = Here { lookout, block };
-        judge.begin(block);
-        ahead.each_part(lookout, block, &mut |notes| judge.judge(here, notes, emit));
+        ahead.each_part(here.lookout, block, &mut |notes| judge.judge(here, notes, emit));
         judge.end(here);
     }
 }

@@ -27,9 +27,8 @@ pub(super) struct Judge {
     boots: Boots,
     raised: Raised,
     clock: Clock,
-    /// Newlines before `counted` of the current block.
-    line: u64,
-    counted: usize,
+    /// Lines before the current part.
+    lines: u64,
     findings: Vec<Finding>,
     unread: UnreadLines,
 }
@@ -43,13 +42,8 @@ pub(super) struct Here<'h> {
 
 impl Judge {
     pub(super) fn new(detectors: Vec<Detector>, unproven: bool, unread: UnreadLines) -> Self {
-        let (boots, raised, clock, line, counted, findings) = Default::default();
-        Self { detectors, unproven, boots, raised, clock, line, counted, findings, unread }
-    }
-
-    /// Another block comes next.
-    pub(super) fn begin(&mut self, block: &Block<'_>) {
-        self.counted = block.fresh.start;
+        let (boots, raised, clock, lines, findings) = Default::default();
+        Self { detectors, unproven, boots, raised, clock, lines, findings, unread }
     }
 
     /// Judges the records of a part of the block.
@@ -57,25 +51,25 @@ impl Judge {
         for (noted, patterns) in notes.records() {
             self.judge_record(here, noted, patterns, emit);
         }
+        self.lines += notes.newlines;
     }
 
     /// The block is judged.
     pub(super) fn end(&mut self, Here { lookout, block }: Here<'_>) {
-        self.count_to(block, block.fresh.end);
         if self.raised.waits() {
             // No rule may care for the lines that show how long the log goes on.
             self.clock.look_at_end_of(block, lookout.reading);
         }
         // A last line without a newline is a line too.
         if block.fresh.end > block.fresh.start && block.bytes[block.fresh.end - 1] != b'\n' {
-            self.line += 1;
+            self.lines += 1;
         }
     }
 
     /// The log ends; how many lines it has.
     pub(super) fn end_log(&mut self, emit: &mut Emit<'_>) -> u64 {
-        self.end_quiet(self.clock.last(), self.line, emit);
-        self.line
+        self.end_quiet(self.clock.last(), self.lines, emit);
+        self.lines
     }
 
     fn judge_record(&mut self, here: Here<'_>, noted: &Noted<'_>, patterns: Patterns<'_>, emit: &mut Emit<'_>) {
@@ -83,21 +77,22 @@ impl Judge {
         let at = saved.as_ref().and_then(|saved| self.note(saved));
         let awake = saved.as_ref().filter(|_| patterns.is_any());
         let is_over = at.is_some_and(|now| self.raised.is_due(now));
-        // Most lines that are looked at wake no rule: of those not even the number is asked for.
-        if awake.is_none() && !is_over && !is_strange {
-            return;
-        }
-        self.count_to(here.block, place.start);
+        let number = self.number(noted);
         if is_over {
-            self.end_quiet(at, self.line + 1, emit);
+            self.end_quiet(at, number, emit);
         }
         let is_found = awake.is_some_and(|saved| {
             self.find(here, noted, saved, patterns);
-            self.report(saved, at, emit)
+            self.report(number, saved, at, emit)
         });
         if *is_strange && !is_found {
-            self.unread.note(self.line + 1, &here.block.bytes[place.clone()]);
+            self.unread.note(number, &here.block.bytes[place.clone()]);
         }
+    }
+
+    /// Of its line, counted from 1.
+    fn number(&self, noted: &Noted<'_>) -> u64 {
+        self.lines + noted.newlines + 1
     }
 
     /// Takes note of the boot and the time of a line, which is its time.
@@ -112,7 +107,7 @@ impl Judge {
     /// Finds what there is in a record. In a strange one everything is looked for, and else nothing that would not be
     /// reported: healthy boots are full of recovery lines.
     fn find(&mut self, here: Here<'_>, noted: &Noted<'_>, saved: &Saved<'_>, patterns: Patterns<'_>) {
-        let (number, raised) = (self.line + 1, &self.raised);
+        let (number, raised) = (self.number(noted), &self.raised);
         let before = &here.block.bytes[..noted.place.start];
         let reading = here.lookout.reading;
         let behind = Behind { bytes: before, line: noted.line, reading, sequence: saved.sequence };
@@ -124,9 +119,9 @@ impl Judge {
         }
     }
 
-    /// Reports what was found in a record; whether anything was.
-    fn report(&mut self, saved: &Saved<'_>, at: Option<Timestamp>, emit: &mut Emit<'_>) -> bool {
-        let (is_found, number, unproven) = (!self.findings.is_empty(), self.line + 1, self.unproven);
+    /// Reports what was found in a record of line `number`; whether anything was.
+    fn report(&mut self, number: u64, saved: &Saved<'_>, at: Option<Timestamp>, emit: &mut Emit<'_>) -> bool {
+        let (is_found, unproven) = (!self.findings.is_empty(), self.unproven);
         for finding in self.findings.drain(..).filter(|finding| unproven || is_believable(finding)) {
             if self.raised.admits(&finding, at) {
                 emit(&shown(finding, number, saved));
@@ -141,12 +136,6 @@ impl Judge {
         while let Some(over) = self.raised.over(now, number, self.clock.is_dated()) {
             emit(&over);
         }
-    }
-
-    fn count_to(&mut self, block: &Block<'_>, end: usize) {
-        let newlines = memchr::memchr_iter(b'\n', &block.bytes[self.counted..end]).count();
-        self.line += newlines as u64;
-        self.counted = end;
     }
 }
 

@@ -29,6 +29,8 @@ pub(super) struct Notes<'b> {
     picked: Vec<Picked>,
     /// Where in `picked` those of each record and lane end.
     ends: Vec<usize>,
+    /// Of the part.
+    pub(super) newlines: u64,
 }
 
 /// One record.
@@ -36,6 +38,8 @@ pub(super) struct Noted<'b> {
     pub(super) place: Range<usize>,
     /// Where its line begins, which may have other records before it.
     pub(super) line: usize,
+    /// Those before it in its part.
+    pub(super) newlines: u64,
     pub(super) saved: Option<Saved<'b>>,
     /// It is of another form than the log, unless something is found in it.
     pub(super) is_strange: bool,
@@ -54,8 +58,14 @@ impl<'a> Lookout<'a> {
 
     /// Adds to `notes` what is in `part` of `block`, which is whole lines.
     pub(super) fn look_at<'b>(&self, block: &Block<'b>, part: Range<usize>, room: &mut Room, notes: &mut Notes<'b>) {
-        let mut look = Look { lookout: self, block, room, notes };
-        if self.every_line { look.at_every_line(part) } else { look.at_hits(part) }
+        let (counted, end) = (part.start, part.end);
+        let mut look = Look { lookout: self, block, room, notes, counted };
+        if self.every_line {
+            look.at_every_line(part)
+        } else {
+            look.at_hits(part)
+        }
+        look.count_to(end);
     }
 }
 
@@ -65,6 +75,8 @@ struct Look<'l, 'b> {
     block: &'l Block<'b>,
     room: &'l mut Room,
     notes: &'l mut Notes<'b>,
+    /// Up to here newlines are counted.
+    counted: usize,
 }
 
 impl Look<'_, '_> {
@@ -126,28 +138,37 @@ impl Look<'_, '_> {
     }
 
     fn note_record(&mut self, line: usize, place: Range<usize>) {
+        self.count_to(place.start);
         let (Lookout { reading, lanes, .. }, bytes) = (self.lookout, self.block.bytes);
         let saved = reading.read(bytes, place.start, place.end);
         let is_strange = reading.is_unread(&bytes[place.clone()], saved.as_ref());
-        let Notes { records, picked, ends } = &mut *self.notes;
+        let Notes { records, picked, ends, newlines } = &mut *self.notes;
         for lane in lanes {
             if let Some(saved) = &saved {
                 lane.pick(saved, self.room, picked);
             }
             ends.push(picked.len());
         }
-        records.push(Noted { place, line, saved, is_strange });
+        records.push(Noted { place, line, newlines: *newlines, saved, is_strange });
+    }
+
+    fn count_to(&mut self, end: usize) {
+        let newlines = memchr::memchr_iter(b'\n', &self.block.bytes[self.counted..end]).count();
+        self.notes.newlines += newlines as u64;
+        self.counted = end;
     }
 }
 
 impl<'b> Notes<'b> {
-    /// Room for as much as `other` has, which is of the same log.
+    /// Room for some more than `other` has, which is of the same log.
     pub(super) fn like(other: Option<&Self>) -> Self {
-        let Some(Self { records, picked, ends }) = other else { return Self::default() };
+        let Some(Self { records, picked, ends, .. }) = other else { return Self::default() };
+        let more = |count: usize| count + count / 8;
         Self {
-            records: Vec::with_capacity(records.len()),
-            picked: Vec::with_capacity(picked.len()),
-            ends: Vec::with_capacity(ends.len()),
+            records: Vec::with_capacity(more(records.len())),
+            picked: Vec::with_capacity(more(picked.len())),
+            ends: Vec::with_capacity(more(ends.len())),
+            newlines: 0,
         }
     }
 
@@ -161,6 +182,7 @@ impl<'b> Notes<'b> {
         self.records.clear();
         self.picked.clear();
         self.ends.clear();
+        self.newlines = 0;
     }
 
     /// The records, each with where in [`Self::picked`] its patterns are for each lane.
