@@ -49,6 +49,8 @@ pub struct Detector {
 
 /// What the caller knows beside a record.
 pub(crate) struct Context<'a> {
+    /// The rules that the detector was made of.
+    pub(crate) set: &'a RuleSet,
     /// The patterns that it may match, in the order of the rules.
     pub(crate) picked: &'a [Picked],
     /// The records before it.
@@ -104,8 +106,9 @@ impl Detector {
             let (ring, mut picked) = (std::mem::take(&mut self.ring), std::mem::take(&mut self.picked));
             picked.clear();
             picked.extend(self.selected.iter().map(Picked::untried));
+            let set = Arc::clone(&self.set);
             let hears_end = &|_: &Rule| true;
-            let context = Context { picked: &picked, past: &ring, known: Known::Everything, hears_end };
+            let context = Context { set: &set, picked: &picked, past: &ring, known: Known::Everything, hears_end };
             self.judge(record, &context, out);
             (self.ring, self.picked) = (ring, picked);
         }
@@ -132,11 +135,10 @@ impl Detector {
 
     /// As [`Self::push`], by what the caller knows.
     pub(crate) fn judge(&mut self, record: &Record<'_>, context: &Context<'_>, out: &mut Vec<Finding>) {
-        let Context { picked, past, known, hears_end } = *context;
-        let set = Arc::clone(&self.set);
+        let Context { set, picked, past, known, hears_end } = *context;
         let haystack = Haystack::new(record.text, past, self.matcher.depth());
         self.claimed.reset(self.slots.len());
-        let judged = Judged { set: &set, record, haystack, known, hears_end };
+        let judged = Judged { set, record, haystack, known, hears_end };
         let begin = out.len();
         picked.iter().for_each(|picked| self.try_pattern(picked, &judged, begin, out));
     }

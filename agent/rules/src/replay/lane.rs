@@ -150,7 +150,7 @@ impl Lane {
         }
         let Some(text) = self.listens.text(saved) else { return };
         let past = PastOf { behind, listens: &self.listens, depth: self.depth() };
-        let context = Context { picked, past: &past, known: saved.known, hears_end };
+        let context = Context { set: &self.set, picked, past: &past, known: saved.known, hears_end };
         let record = Record {
             time: time_of(saved),
             since_boot: saved.since_boot,
