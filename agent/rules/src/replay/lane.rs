@@ -43,7 +43,9 @@ pub(super) struct Lanes {
 /// What a thread picks patterns with.
 pub(super) struct Room {
     trial: Trial,
-    /// That the scan has seen in the line.
+    /// That the scan has seen in the part of a block, each with a place in it.
+    pub(super) hits: Vec<(usize, u32)>,
+    /// Those of the line.
     pub(super) windows: Vec<u32>,
     selected: Selected,
     ways: Vec<Way>,
@@ -51,7 +53,8 @@ pub(super) struct Room {
 
 impl Room {
     pub(super) fn new(trial: Trial) -> Self {
-        Self { trial, windows: Vec::new(), selected: Selected::default(), ways: Vec::new() }
+        let (hits, windows, selected, ways) = Default::default();
+        Self { trial, hits, windows, selected, ways }
     }
 }
 

@@ -84,31 +84,38 @@ impl Look<'_, '_> {
         let mut start = part.start;
         while start < part.end {
             let end = self.block.line_end(start);
-            self.see(start..end, 0);
+            self.see(start..end);
             self.note_line(start..end);
             start = end + 1;
         }
     }
 
+    /// The scan goes over the part in one go: to begin again in each line costs as much as a part of one.
     fn at_hits(&mut self, part: Range<usize>) {
         let (Lookout { scan, .. }, block) = (self.lookout, self.block);
-        let mut cursor = scan.cursor(&block.bytes[..part.end]);
-        let mut at = part.start;
-        while at < part.end {
-            let Some(hit) = cursor.next_from(at) else { break };
-            let line = block.line_start(at, hit)..block.line_end(hit);
-            // The pass goes on from the first hit to the end of the line; what is in it is not searched again.
-            self.see(line.clone(), hit - line.start);
-            at = line.end + 1;
+        let mut hits = std::mem::take(&mut self.room.hits);
+        hits.clear();
+        scan.each_place(&block.bytes[..part.end], part.start, |place, window| hits.push((place, window)));
+        if !scan.is_in_order() {
+            hits.sort_unstable();
+        }
+        let (mut left, mut begin) = (hits.iter().peekable(), part.start);
+        while let Some((first, _)) = left.peek() {
+            let line = block.line_start(begin, *first)..block.line_end(*first);
+            let windows = std::iter::from_fn(|| left.next_if(|(place, _)| *place < line.end));
+            self.room.windows.clear();
+            self.room.windows.extend(windows.map(|(_, window)| *window));
+            begin = line.end + 1;
             self.note_line(line);
         }
+        self.room.hits = hits;
     }
 
-    /// Takes note of the windows in `place` that begin `from` bytes behind its start or later.
-    fn see(&mut self, place: Range<usize>, from: usize) {
+    /// Takes note of the windows in `place`.
+    fn see(&mut self, place: Range<usize>) {
         let windows = &mut self.room.windows;
         windows.clear();
-        self.lookout.scan.each(&self.block.bytes[place], from, |window| windows.push(window));
+        self.lookout.scan.each(&self.block.bytes[place], 0, |window| windows.push(window));
     }
 
     /// A console shows lines of two processors that it was given at once as one. Each part is judged by its own
@@ -116,12 +123,12 @@ impl Look<'_, '_> {
     fn note_line(&mut self, line: Range<usize>) {
         let mut start = line.start;
         while let Some(length) = self.part_behind(&self.block.bytes[start..line.end]) {
-            self.see(start..start + length, 0);
+            self.see(start..start + length);
             self.note_record(line.start, start..start + length);
             start += length;
         }
         if start > line.start {
-            self.see(start..line.end, 0);
+            self.see(start..line.end);
         }
         self.note_record(line.start, start..line.end);
     }
