@@ -118,8 +118,8 @@ impl Matcher {
         selected.retain(|id| self.openings[id as usize].admits(text))
     }
 
-    /// The pattern `id`, which is selected for `text`, as far as its steps can tell; nothing if it does not match. `set` is
-    /// what the matcher was made of.
+    /// The pattern `id`, which is selected for `text`, as far as its steps can tell; nothing if it does not match. `set`
+    /// is what the matcher was made of.
     pub(crate) fn tried(&self, set: &RuleSet, id: u32, text: &[u8], ways: &mut Vec<Way>) -> Option<Picked> {
         let pattern = self.pattern(id);
         match pattern.find_by_steps(&set.rules[pattern.rule], text, ways) {

@@ -110,8 +110,8 @@ impl Replay {
         Self { options, ..self }
     }
 
-    /// Reads `input` to its end and gives every finding to `emit`, in the order of the lines. Of a long log another thread
-    /// looks at parts ahead, where there is a processor for it.
+    /// Reads `input` to its end and gives every finding to `emit`, in the order of the lines. Of a long log another
+    /// thread looks at parts ahead, where there is a processor for it.
     pub fn run<'a>(&self, input: impl Read + 'a, emit: impl FnMut(&ReplayFinding)) -> Result<Replayed, ReplayError> {
         self.run_by(Ahead::default(), input, emit)
     }

@@ -1,6 +1,6 @@
-//! A block, looked at part by part: by the thread that judges from the first on, by another one from the last back. Of a
-//! quiet log each has half of the work, and of one in which much is found the other has all that may be done ahead. What
-//! a part shows does not depend on who looks at it, so the findings and their order are those of one thread.
+//! A block, looked at part by part: by the thread that judges from the first on, by another one from the last back. Of
+//! a quiet log each has half of the work, and of one in which much is found the other has all that may be done ahead.
+//! What a part shows does not depend on who looks at it, so the findings and their order are those of one thread.
 
 use std::{
     cell::OnceCell,

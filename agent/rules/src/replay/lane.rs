@@ -32,8 +32,8 @@ pub(super) struct Lane {
     selects: Selects,
 }
 
-/// The lanes that lines of one format can reach, the detector of each, and the one scan that hits wherever a pattern of any
-/// may match.
+/// The lanes that lines of one format can reach, the detector of each, and the one scan that hits wherever a pattern of
+/// any may match.
 pub(super) struct Lanes {
     pub(super) all: Vec<Lane>,
     pub(super) detectors: Vec<Detector>,

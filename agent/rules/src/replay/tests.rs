@@ -250,8 +250,8 @@ fn parts_of_a_torn_line_are_looked_back_at_without_the_whole_line() {
     assert!(some > 0 && twice < some * 5 / 2, "{some} bytes searched, {twice} for twice as many parts");
 }
 
-/// Several blocks of many parts, more of each than may wait to be judged, and problems that are raised, counted and ended
-/// across all of them.
+/// Several blocks of many parts, more of one than may wait to be judged, and problems that are raised, counted and
+/// ended across all of them.
 #[test]
 fn two_threads_find_what_one_finds() {
     let mut down = lasting(rule("Down", r"^(?P<subject>\w+): down"), "LinkDown");
