@@ -20,14 +20,14 @@ pub(crate) use fields::Known;
 use self::{counting::Counter, inhibit::Inhibited, ring::Ring, start::Start};
 use crate::{
     Diagnostic,
-    matcher::{Found, Haystack, Matcher, Past, Role, Seen, Selected, SlowPattern, Way},
+    matcher::{Found, Haystack, Matcher, Past, Picked, Role, Selected, SlowPattern, Way},
     rule::{Rule, RuleSet},
 };
 
 /// Judges the records of one reader by all rules that listen to it.
 pub struct Detector {
     set: Arc<RuleSet>,
-    matcher: Matcher,
+    matcher: Arc<Matcher>,
     ring: Ring,
     /// By rule.
     counters: HashMap<usize, Counter>,
@@ -35,9 +35,10 @@ pub struct Detector {
     inhibited: HashMap<usize, Inhibited>,
     /// For each rule a number shared by the rules of the same reason and condition.
     slots: Vec<u32>,
-    selected: Selected,
     claimed: Selected,
-    /// Room to match in.
+    /// Room to select and to match in.
+    selected: Selected,
+    picked: Vec<Picked>,
     ways: Vec<Way>,
     /// `None`: nothing is too old, as in a replay.
     start: Option<Start>,
@@ -48,6 +49,10 @@ pub struct Detector {
 
 /// What the caller knows beside a record.
 pub(crate) struct Context<'a> {
+    /// The rules that the detector was made of.
+    pub(crate) set: &'a RuleSet,
+    /// The patterns that it may match, in the order of the rules.
+    pub(crate) picked: &'a [Picked],
     /// The records before it.
     pub(crate) past: &'a dyn Past,
     pub(crate) known: Known<'a>,
@@ -68,11 +73,12 @@ impl Detector {
     /// The detector for the rules of `set` that listen to `reader`. Regexes are checked now and compiled at their first
     /// hit.
     pub fn new(set: Arc<RuleSet>, reader: usize) -> Result<Self, Vec<Diagnostic>> {
-        let matcher = Matcher::new(&set, reader)?;
-        let ring = Ring::new(matcher.depth() - 1);
-        let slots = slots(&set);
-        let (counters, inhibited, selected, claimed, ways, host, xids) = Default::default();
-        Ok(Self { set, matcher, ring, counters, inhibited, slots, selected, claimed, ways, start: None, host, xids })
+        let matcher = Arc::new(Matcher::new(&set, reader)?);
+        let (ring, slots) = (Ring::new(matcher.depth() - 1), slots(&set));
+        let (counters, inhibited, host, xids) = Default::default();
+        let (claimed, selected, picked, ways) = Default::default();
+        let start = None;
+        Ok(Self { set, matcher, ring, counters, inhibited, slots, claimed, selected, picked, ways, start, host, xids })
     }
 
     /// The agent started at `started`: rules of Node Problem Detector pass over what is older than their `lookback` or
@@ -96,11 +102,15 @@ impl Detector {
 
     /// Judges `record`; what it proves is appended to `out`.
     pub fn push(&mut self, record: &Record<'_>, out: &mut Vec<Finding>) {
-        if self.selects(record.text, None) {
-            let ring = std::mem::take(&mut self.ring);
-            let context = Context { past: &ring, known: Known::Everything, hears_end: &|_: &Rule| true };
+        if self.matcher.select(record.text, None, &mut self.selected) {
+            let (ring, mut picked) = (std::mem::take(&mut self.ring), std::mem::take(&mut self.picked));
+            picked.clear();
+            picked.extend(self.selected.iter().map(Picked::untried));
+            let set = Arc::clone(&self.set);
+            let hears_end = &|_: &Rule| true;
+            let context = Context { set: &set, picked: &picked, past: &ring, known: Known::Everything, hears_end };
             self.judge(record, &context, out);
-            self.ring = ring;
+            (self.ring, self.picked) = (ring, picked);
         }
         self.ring.push(record);
     }
@@ -119,31 +129,23 @@ impl Detector {
         self.xids = XidHistory::default();
     }
 
-    pub(crate) fn matcher(&self) -> &Matcher {
+    pub(crate) fn matcher(&self) -> &Arc<Matcher> {
         &self.matcher
     }
 
-    /// Whether some pattern may match a record with this text: then it is judged next. `seen`: the windows in the line
-    /// that holds the text as it is.
-    pub(crate) fn selects(&mut self, text: &[u8], seen: Option<Seen<'_>>) -> bool {
-        self.matcher.select(text, seen, &mut self.selected)
-    }
-
-    /// As [`Self::push`], by what the caller knows, and by the patterns that the record's text was found to select.
+    /// As [`Self::push`], by what the caller knows.
     pub(crate) fn judge(&mut self, record: &Record<'_>, context: &Context<'_>, out: &mut Vec<Finding>) {
-        let Context { past, known, hears_end } = *context;
-        let (selected, set) = (std::mem::take(&mut self.selected), Arc::clone(&self.set));
+        let Context { set, picked, past, known, hears_end } = *context;
         let haystack = Haystack::new(record.text, past, self.matcher.depth());
         self.claimed.reset(self.slots.len());
-        let judged = Judged { set: &set, record, haystack, known, hears_end };
+        let judged = Judged { set, record, haystack, known, hears_end };
         let begin = out.len();
-        selected.iter().for_each(|id| self.try_pattern(id, &judged, begin, out));
-        self.selected = selected;
+        picked.iter().for_each(|picked| self.try_pattern(picked, &judged, begin, out));
     }
 
     /// `begin`: where the findings of this record begin in `out`.
-    fn try_pattern(&mut self, id: u32, judged: &Judged<'_, '_>, begin: usize, out: &mut Vec<Finding>) {
-        let pattern = self.matcher.pattern(id);
+    fn try_pattern(&mut self, picked: &Picked, judged: &Judged<'_, '_>, begin: usize, out: &mut Vec<Finding>) {
+        let pattern = self.matcher.pattern(picked.pattern);
         let (rule, slot) = (&judged.set.rules[pattern.rule], self.slots[pattern.rule]);
         let is_idle = match pattern.role {
             Role::Match => self.claimed.contains(slot),
@@ -155,7 +157,8 @@ impl Detector {
         if is_idle || self.ignores(rule, judged.record) || !judged.admits(rule) {
             return;
         }
-        let Some(found) = pattern.find(rule, &judged.haystack, &mut self.ways) else { return };
+        let found = pattern.find(rule, &judged.haystack, picked.marks(), &mut self.ways);
+        let Some(found) = found else { return };
         let (index, role) = (pattern.rule, pattern.role);
         match role {
             Role::Match if self.is_inhibited(index, rule, &found, judged.record) => {}

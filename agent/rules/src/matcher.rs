@@ -8,6 +8,7 @@ mod literal;
 mod opening;
 mod outline;
 mod pattern;
+mod picked;
 mod scan;
 mod selected;
 mod selects;
@@ -16,10 +17,12 @@ mod tail;
 
 use literal::Window;
 use opening::Opening;
+use steps::TooLong;
 
 pub(crate) use haystack::{Blanks, Haystack, PAST_LIMIT_BYTES, Past, PastLine};
 pub use pattern::Role;
 pub(crate) use pattern::{Found, Pattern};
+pub(crate) use picked::{Picked, Trial};
 pub(crate) use scan::Scan;
 pub(crate) use selected::Selected;
 pub(crate) use selects::{Seen, Selects};
@@ -113,6 +116,16 @@ impl Matcher {
             None => self.scan.each(text, 0, |window| selected.add_all(self.selects.of(window))),
         }
         selected.retain(|id| self.openings[id as usize].admits(text))
+    }
+
+    /// The pattern `id`, which is selected for `text`, as far as its steps can tell; nothing if it does not match. `set`
+    /// is what the matcher was made of.
+    pub(crate) fn tried(&self, set: &RuleSet, id: u32, text: &[u8], ways: &mut Vec<Way>) -> Option<Picked> {
+        let pattern = self.pattern(id);
+        match pattern.find_by_steps(&set.rules[pattern.rule], text, ways) {
+            Ok(marks) => marks.map(|marks| Picked { pattern: id, marks: Some(marks) }),
+            Err(TooLong) => Some(Picked::untried(id)),
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The last few records, for rules that look back.
 
-use std::collections::VecDeque;
+use std::{borrow::Cow, collections::VecDeque};
 
+use jiff::Timestamp;
 use nodewell_model::Record;
 
 use crate::matcher::{PAST_LIMIT_BYTES, Past, PastLine};
@@ -9,8 +10,13 @@ use crate::matcher::{PAST_LIMIT_BYTES, Past, PastLine};
 /// Stores the last records, as many as the deepest rule needs. Buffers are reused.
 #[derive(Default)]
 pub(super) struct Ring {
-    lines: VecDeque<PastLine>,
+    lines: VecDeque<Stored>,
     capacity: usize,
+}
+
+struct Stored {
+    time: Timestamp,
+    text: Vec<u8>,
 }
 
 impl Ring {
@@ -26,12 +32,13 @@ impl Ring {
         let mut text = oldest.map(|line| line.text).unwrap_or_default();
         text.clear();
         text.extend_from_slice(&record.text[..record.text.len().min(PAST_LIMIT_BYTES)]);
-        self.lines.push_back(PastLine { time: record.time, text });
+        self.lines.push_back(Stored { time: record.time, text });
     }
 }
 
 impl Past for Ring {
-    fn last(&self, limit: usize) -> Vec<PastLine> {
-        self.lines.iter().skip(self.lines.len().saturating_sub(limit)).cloned().collect()
+    fn last(&self, limit: usize) -> Vec<PastLine<'_>> {
+        let last = self.lines.iter().skip(self.lines.len().saturating_sub(limit));
+        last.map(|line| PastLine { time: line.time, text: Cow::Borrowed(&line.text) }).collect()
     }
 }

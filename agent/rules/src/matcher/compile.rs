@@ -1,6 +1,6 @@
 //! A rule's pattern becomes steps when it is first tried, and a regex when they cannot tell.
 
-use std::cell::{OnceCell, RefCell};
+use std::sync::{Mutex, OnceLock};
 
 use regex::bytes::{CaptureLocations, Regex};
 
@@ -10,20 +10,21 @@ use super::{
 };
 use crate::pattern;
 
-/// A pattern that costs nothing until it is first tried. Its text is the rule's, and is not here a second time.
+/// A pattern that costs nothing until it is first tried. Its text is the rule's, and is not here a second time. Two
+/// threads may try it at once.
 pub(super) struct LazyPattern {
     /// What is searched for, where that is not what the rule has.
     translated: Option<Box<str>>,
     /// `None`: a regex has to do it.
-    steps: OnceCell<Option<Box<Steps>>>,
-    tail: OnceCell<Option<Box<Tail>>>,
-    regex: OnceCell<Option<Box<Compiled>>>,
+    steps: OnceLock<Option<Box<Steps>>>,
+    tail: OnceLock<Option<Box<Tail>>>,
+    regex: OnceLock<Option<Box<Compiled>>>,
 }
 
 /// A regex, and room for what its groups match, so that a match asks for no memory.
 pub(super) struct Compiled {
     pub(super) regex: Regex,
-    pub(super) places: RefCell<CaptureLocations>,
+    pub(super) places: Mutex<CaptureLocations>,
 }
 
 impl LazyPattern {
@@ -31,7 +32,7 @@ impl LazyPattern {
     /// are given, the same each time, and only ask for once.
     pub(super) fn new(source: &str, written: &str) -> Self {
         let translated = (source != written).then(|| source.into());
-        Self { translated, steps: OnceCell::new(), tail: OnceCell::new(), regex: OnceCell::new() }
+        Self { translated, steps: OnceLock::new(), tail: OnceLock::new(), regex: OnceLock::new() }
     }
 
     fn source<'a>(&'a self, written: &'a str) -> &'a str {
@@ -57,7 +58,7 @@ impl LazyPattern {
     pub(super) fn regex<'w>(&self, written: impl FnOnce() -> &'w str) -> Option<&Compiled> {
         let compile = || {
             let regex = pattern::build(self.source(written())).ok()?;
-            let places = RefCell::new(regex.capture_locations());
+            let places = Mutex::new(regex.capture_locations());
             Some(Box::new(Compiled { regex, places }))
         };
         self.regex.get_or_init(compile).as_deref()
@@ -74,6 +75,12 @@ mod tests {
         for bad in ["(", "a**b{2", r"\p{Nonsense}", r"(?:\w{1000}){1000}", "(?P<a>x)(?P<a>y)"] {
             assert!(pattern::compiled(Format::Native, bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn threads_may_share_it() {
+        fn is_shared<T: Send + Sync>() {}
+        is_shared::<LazyPattern>();
     }
 
     #[test]

@@ -1,30 +1,30 @@
 //! What a pattern is searched in: the newest record, and for multi-line patterns the records before it.
 
-use std::cell::OnceCell;
+use std::{borrow::Cow, cell::OnceCell};
 
 use jiff::Timestamp;
 
 use crate::rule::Format;
 
-/// A record before the newest, stored for rules that look back.
-#[derive(Debug, Clone)]
-pub(crate) struct PastLine {
+/// A record before the newest, for rules that look back.
+#[derive(Debug)]
+pub(crate) struct PastLine<'a> {
     pub(crate) time: Timestamp,
-    pub(crate) text: Vec<u8>,
+    pub(crate) text: Cow<'a, [u8]>,
 }
 
-/// So much of a record is stored to look back at.
+/// So much of a record is there to look back at.
 pub(crate) const PAST_LIMIT_BYTES: usize = 16 << 10;
 
 /// The records before the newest; asked only when a multi-line pattern's window was seen.
 pub(crate) trait Past {
     /// The last `limit` records or fewer, oldest first.
-    fn last(&self, limit: usize) -> Vec<PastLine>;
+    fn last(&self, limit: usize) -> Vec<PastLine<'_>>;
 }
 
 /// No record before this one.
 impl Past for () {
-    fn last(&self, _limit: usize) -> Vec<PastLine> {
+    fn last(&self, _limit: usize) -> Vec<PastLine<'_>> {
         Vec::new()
     }
 }
@@ -37,14 +37,14 @@ const NEAR: usize = 8;
 pub(crate) struct Haystack<'a> {
     newest: &'a [u8],
     past: &'a dyn Past,
-    near: Reach,
-    far: Reach,
+    near: Reach<'a>,
+    far: Reach<'a>,
 }
 
 /// So many records, read when one of them is first asked for.
-struct Reach {
+struct Reach<'a> {
     depth: usize,
-    lines: OnceCell<Vec<PastLine>>,
+    lines: OnceCell<Vec<PastLine<'a>>>,
     joined: [OnceCell<Joined>; 2],
 }
 
@@ -108,16 +108,17 @@ impl<'a> Haystack<'a> {
     }
 
     /// The shorter one that has `depth` records.
-    fn reach(&self, depth: usize) -> &Reach {
+    fn reach(&self, depth: usize) -> &Reach<'a> {
         if depth <= self.near.depth { &self.near } else { &self.far }
     }
 
-    fn lines<'h>(&self, reach: &'h Reach) -> &'h [PastLine] {
-        reach.lines.get_or_init(|| self.past.last(reach.depth.saturating_sub(1)))
+    fn lines<'h>(&self, reach: &'h Reach<'a>) -> &'h [PastLine<'a>] {
+        let past = self.past;
+        reach.lines.get_or_init(|| past.last(reach.depth.saturating_sub(1)))
     }
 }
 
-impl Reach {
+impl Reach<'_> {
     fn new(depth: usize) -> Self {
         Self { depth, lines: OnceCell::new(), joined: [OnceCell::new(), OnceCell::new()] }
     }
@@ -148,9 +149,10 @@ mod tests {
     struct Ten(RefCell<Vec<usize>>);
 
     impl Past for Ten {
-        fn last(&self, limit: usize) -> Vec<PastLine> {
+        fn last(&self, limit: usize) -> Vec<PastLine<'_>> {
             self.0.borrow_mut().push(limit);
-            let line = |nth: u8| PastLine { time: Timestamp::from_second(nth.into()).unwrap(), text: vec![b'0' + nth] };
+            let time = |nth: u8| Timestamp::from_second(nth.into()).unwrap();
+            let line = |nth: u8| PastLine { time: time(nth), text: vec![b'0' + nth].into() };
             (0..10).skip(10_usize.saturating_sub(limit)).map(line).collect()
         }
     }

@@ -1,6 +1,6 @@
 //! One pattern of one rule: where it is searched and what a match of it means.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::PoisonError};
 
 use regex::bytes::Captures;
 
@@ -10,7 +10,7 @@ use super::{
     literal::Window,
     opening::Opening,
     outline::Outline,
-    steps::{GROUPS, TooLong, Way},
+    steps::{GROUPS, Marks, Steps, TooLong, Way},
 };
 use crate::{
     pattern,
@@ -113,10 +113,19 @@ impl Pattern {
         if self.depth == 1 && self.blanks == Blanks::Kept { self.opening } else { Opening::ANY }
     }
 
-    /// Searches the newest record, and those before it if the pattern may span several. `rule` is its own, `ways` is
-    /// room to work in.
-    pub(crate) fn find<'h>(&self, rule: &Rule, haystack: &'h Haystack<'_>, ways: &mut Vec<Way>) -> Option<Found<'h>> {
+    /// Searches the newest record, and those before it if the pattern may span several. `rule` is its own, `marks` is
+    /// what was found when it was picked, `ways` is room to work in.
+    pub(crate) fn find<'h>(
+        &self,
+        rule: &Rule,
+        haystack: &'h Haystack<'_>,
+        marks: Option<&Marks>,
+        ways: &mut Vec<Way>,
+    ) -> Option<Found<'h>> {
         let newest = haystack.newest(self.blanks);
+        if let Some(marks) = marks {
+            return Some(self.found_at(marks, newest));
+        }
         if self.depth == 1 {
             return if self.opening.admits(newest) { self.find_in_one(rule, newest, ways) } else { None };
         }
@@ -134,12 +143,32 @@ impl Pattern {
         }
     }
 
+    /// The first match in `newest`, as it is. An error: it is not for steps to tell.
+    pub(super) fn find_by_steps(
+        &self,
+        rule: &Rule,
+        newest: &[u8],
+        ways: &mut Vec<Way>,
+    ) -> Result<Option<Marks>, TooLong> {
+        if self.depth > 1 || self.blanks != Blanks::Kept {
+            return Err(TooLong);
+        }
+        self.steps(rule).ok_or(TooLong)?.find(newest, ways)
+    }
+
     fn find_in_one<'t>(&self, rule: &Rule, text: &'t [u8], ways: &mut Vec<Way>) -> Option<Found<'t>> {
-        let groups = self.groups.map(|group| group.map(usize::from));
-        match self.code.steps(|| self.written(rule), groups).map(|steps| steps.find(text, ways)) {
-            Some(Ok(marks)) => marks.map(|marks| self.found(|nth, _| marks.group(text, nth), 0)),
+        match self.steps(rule).map(|steps| steps.find(text, ways)) {
+            Some(Ok(marks)) => marks.map(|marks| self.found_at(&marks, text)),
             None | Some(Err(TooLong)) => self.find_by_regex(rule, text),
         }
+    }
+
+    fn steps(&self, rule: &Rule) -> Option<&Steps> {
+        self.code.steps(|| self.written(rule), self.groups.map(|group| group.map(usize::from)))
+    }
+
+    fn found_at<'t>(&self, marks: &Marks, text: &'t [u8]) -> Found<'t> {
+        self.found(|nth, _| marks.group(text, nth), 0)
     }
 
     fn find_by_regex<'t>(&self, rule: &Rule, text: &'t [u8]) -> Option<Found<'t>> {
@@ -147,7 +176,7 @@ impl Pattern {
         if self.groups.iter().all(Option::is_none) {
             return regex.is_match(text).then(|| self.found(|_, _| None, 0));
         }
-        let mut places = places.borrow_mut();
+        let mut places = places.lock().unwrap_or_else(PoisonError::into_inner);
         regex.captures_read(&mut places, text)?;
         Some(self.found(|_, group| places.get(group).map(|(start, end)| &text[start..end]), 0))
     }

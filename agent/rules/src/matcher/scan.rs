@@ -55,14 +55,24 @@ impl Scan {
     /// Calls `found` for every window in `text` that begins at `from` or behind it, more than once if it is there more
     /// than once; and for all that begin before it, if `from` is the first place in `text` at which a cursor stops.
     pub(crate) fn each(&self, text: &[u8], from: usize, mut found: impl FnMut(u32)) {
+        self.each_place(text, from, |_, window| found(window));
+    }
+
+    /// The same with a place in the window.
+    pub(crate) fn each_place(&self, text: &[u8], from: usize, mut found: impl FnMut(usize, u32)) {
         for table in &self.tables {
             let mut pass = |place, hash| {
-                self.at(table, text, place, hash).for_each(&mut found);
+                self.at(table, text, place, hash).for_each(|window| found(place, window));
                 // So the pass goes on, up to the end.
                 false
             };
             table.find(text, from, &mut pass);
         }
+    }
+
+    /// Whether the places come in order: each table has a pass of its own.
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.tables.len() < 2
     }
 
     /// Walks over the hits in `block`.
@@ -278,7 +288,7 @@ mod tests {
     }
 
     proptest! {
-        /// As a replay goes over a block: what each line with a hit has is found from the hit on.
+        /// From hit to hit, each line from its first hit on, and in one go, as a replay goes over a part of a block.
         #[test]
         fn a_walk_from_hit_to_hit_passes_over_no_window(
             (windows, lines) in prop::collection::vec(window(), 1..8).prop_flat_map(with_lines),
@@ -303,6 +313,15 @@ mod tests {
                 expected.extend((!there.is_empty()).then_some((begin, there)));
                 begin += line.len() + 1;
             }
+            let mut places = Vec::new();
+            scan.each_place(&block, 0, |place, id| places.push((place, id)));
+            let begin_of = |place: usize| memchr::memrchr(b'\n', &block[..place]).map_or(0, |newline| newline + 1);
+            let mut whole: Vec<(usize, u32)> = places.iter().map(|(place, id)| (begin_of(*place), *id)).collect();
+            prop_assert!(!scan.is_in_order() || places.is_sorted_by_key(|(place, _)| *place), "{:?}", places);
+            whole.sort_unstable();
+            whole.dedup();
+            let of_line = |(begin, ids): &(usize, Vec<u32>)| ids.iter().map(|id| (*begin, *id)).collect::<Vec<_>>();
+            prop_assert_eq!(whole, expected.iter().flat_map(of_line).collect::<Vec<_>>());
             prop_assert_eq!(walked, expected);
         }
 

@@ -29,6 +29,8 @@ pub(super) struct Steps {
     sets: Box<[ByteSet]>,
     /// A match begins where the text does.
     is_anchored: bool,
+    /// The first step: not the look at the start of the text, for a match that begins nowhere else.
+    begin: usize,
     /// What every match begins with.
     first: Next,
     /// The set of the run with which every match begins, if that may be of any length.
@@ -101,7 +103,7 @@ struct ByteSet([u64; 4]);
 
 /// Where the groups of a match begin and end.
 #[derive(Clone, Copy)]
-pub(super) struct Marks([usize; 2 * GROUPS]);
+pub(crate) struct Marks([usize; 2 * GROUPS]);
 
 /// Where to go on when the way that was taken leads nowhere: from each of the places, one after another.
 pub(crate) struct Way {
@@ -177,7 +179,7 @@ impl Steps {
     ) -> Result<Option<Marks>, TooLong> {
         ways.clear();
         let marks = Marks([NOWHERE; 2 * GROUPS]);
-        let mut walk = Walk { text, sets: &self.sets, at: start, step: 0, marks, ways, left };
+        let mut walk = Walk { text, sets: &self.sets, at: start, step: self.begin, marks, ways, left };
         loop {
             let Some(step) = self.steps.get(walk.step) else { return Ok(Some(walk.marks)) };
             *walk.left = walk.left.checked_sub(1).ok_or(TooLong)?;

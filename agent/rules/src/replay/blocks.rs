@@ -5,8 +5,9 @@ use std::{
     ops::Range,
 };
 
-/// So much is read at once: it stays in the second-level cache while it is scanned.
-const BLOCK_BYTES: usize = 256 << 10;
+/// So much is read at once: enough for two threads, beside which the start of one is little, and no more than a
+/// processor's caches have room for.
+const BLOCK_BYTES: usize = 1 << 20;
 /// A longer line is cut here; what follows up to its newline is passed over.
 const LINE_LIMIT_BYTES: usize = 2 << 20;
 /// So much shows the form of a log.

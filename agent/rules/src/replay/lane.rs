@@ -1,6 +1,6 @@
 //! The rules of one reader, and which saved lines they listen to.
 
-use std::{ops::Range, sync::Arc};
+use std::{borrow::Cow, ops::Range, sync::Arc};
 
 use jiff::Timestamp;
 use nodewell_model::{Finding, Origin, Record};
@@ -15,7 +15,7 @@ use super::{
 use crate::{
     Diagnostic,
     detector::{Context, Detector},
-    matcher::{PAST_LIMIT_BYTES, Past, PastLine, Scan, Seen, Selects},
+    matcher::{Matcher, PAST_LIMIT_BYTES, Past, PastLine, Picked, Scan, Seen, Selected, Selects, Trial, Way},
     pattern,
     rule::{FileReader, Reader, Rule, RuleSet},
 };
@@ -23,20 +23,39 @@ use crate::{
 /// Lines looked at for each record that the deepest pattern may want, where other lines stand between.
 const LINES_FOR_EACH_RECORD: usize = 64;
 
-/// One reader's detector.
+/// What of one reader's rules is the same for every line.
 pub(super) struct Lane {
-    pub(super) detector: Detector,
+    set: Arc<RuleSet>,
+    matcher: Arc<Matcher>,
     listens: Listens,
     /// For the scan of all lanes.
     selects: Selects,
-    /// Some rule may find something in the current line.
-    is_awake: bool,
 }
 
-/// The lanes that lines of one format can reach, and the one scan that hits wherever a pattern of any may match.
+/// The lanes that lines of one format can reach, the detector of each, and the one scan that hits wherever a pattern of
+/// any may match.
 pub(super) struct Lanes {
     pub(super) all: Vec<Lane>,
+    pub(super) detectors: Vec<Detector>,
     pub(super) scan: Scan,
+}
+
+/// What a thread picks patterns with.
+pub(super) struct Room {
+    trial: Trial,
+    /// That the scan has seen in the part of a block, each with a place in it.
+    pub(super) hits: Vec<(usize, u32)>,
+    /// Those of the line.
+    pub(super) windows: Vec<u32>,
+    selected: Selected,
+    ways: Vec<Way>,
+}
+
+impl Room {
+    pub(super) fn new(trial: Trial) -> Self {
+        let (hits, windows, selected, ways) = Default::default();
+        Self { trial, hits, windows, selected, ways }
+    }
 }
 
 /// Which lines a lane reads.
@@ -53,6 +72,8 @@ enum Listens {
 /// The current line.
 pub(super) struct Line<'a> {
     pub(super) saved: &'a Saved<'a>,
+    /// The patterns of the lane that it may match.
+    pub(super) picked: &'a [Picked],
     pub(super) number: u64,
     /// Whether the end of what a rule raises would be reported.
     pub(super) hears_end: &'a dyn Fn(&Rule) -> bool,
@@ -71,44 +92,68 @@ pub(super) struct Behind<'a> {
 impl Lanes {
     /// Those of `set`.
     pub(super) fn of(set: &Arc<RuleSet>, format: Format) -> Result<Self, Vec<Diagnostic>> {
-        let (mut detectors, mut diagnostics) = (Vec::new(), Vec::new());
+        let (mut detectors, mut heard, mut diagnostics) = (Vec::new(), Vec::new(), Vec::new());
         for (index, reader) in set.readers.iter().enumerate() {
             let used = set.rules.iter().any(|rule| rule.reader == index);
             let Some(listens) = Listens::to(reader, format).filter(|_| used) else { continue };
             match Detector::new(Arc::clone(set), index) {
-                Ok(detector) => detectors.push((detector, listens)),
+                Ok(detector) => {
+                    heard.push((Arc::clone(detector.matcher()), listens));
+                    detectors.push(detector);
+                }
                 Err(more) => diagnostics.extend(more),
             }
         }
         if !diagnostics.is_empty() {
             return Err(diagnostics);
         }
-        let scan = Scan::joined(detectors.iter().map(|(detector, _)| detector.matcher().scan()), format.own_windows());
-        let joined = |(detector, listens): (Detector, Listens)| {
-            let selects = detector.matcher().selects_in(&scan);
-            Lane { detector, listens, selects, is_awake: false }
+        let scan = Scan::joined(heard.iter().map(|(matcher, _)| matcher.scan()), format.own_windows());
+        let lane = |(matcher, listens): (Arc<Matcher>, Listens)| {
+            let selects = matcher.selects_in(&scan);
+            Lane { set: Arc::clone(set), matcher, listens, selects }
         };
-        let all = detectors.into_iter().map(joined).collect();
-        Ok(Self { all, scan })
+        let all = heard.into_iter().map(lane).collect();
+        Ok(Self { all, detectors, scan })
     }
 }
 
 impl Lane {
-    /// Whether this lane reads the line and some rule of it may find something there. `windows` are those that the scan
-    /// has seen in it.
-    pub(super) fn wakes(&mut self, saved: &Saved<'_>, windows: &[u32]) -> bool {
-        let seen = self.listens.is_as_written(saved).then_some(Seen { windows, selects: &self.selects });
-        let text = self.listens.text(saved);
-        self.is_awake = text.is_some_and(|text| self.detector.selects(text, seen));
-        self.is_awake
+    /// Whether every line has to be looked at, as a pattern of some rule holds no literal.
+    pub(super) fn wants_every_line(&self) -> bool {
+        self.matcher.slow_lane(&self.set).next().is_some()
     }
 
-    /// Judges `line`, if it woke this lane.
-    pub(super) fn judge(&mut self, line: &Line<'_>, behind: &Behind<'_>, out: &mut Vec<Finding>) {
-        let Line { saved, number, hears_end } = *line;
-        let Some(text) = self.is_awake.then(|| self.listens.text(saved)).flatten() else { return };
-        let past = PastOf { behind, listens: &self.listens, depth: self.detector.matcher().depth() };
-        let context = Context { past: &past, known: saved.known, hears_end };
+    /// How many records the deepest pattern looks at.
+    pub(super) fn depth(&self) -> usize {
+        self.matcher.depth()
+    }
+
+    /// Adds to `picked` the patterns that the text of `saved` may match, if this lane reads it.
+    pub(super) fn pick(&self, saved: &Saved<'_>, room: &mut Room, picked: &mut Vec<Picked>) {
+        let Some(text) = self.listens.text(saved) else { return };
+        let Room { trial, windows, selected, ways } = room;
+        let seen = self.listens.is_as_written(saved).then_some(Seen { windows, selects: &self.selects });
+        if !self.matcher.select(text, seen, selected) {
+            return;
+        }
+        match trial {
+            Trial::AtOnce => {
+                let tried = |id| self.matcher.tried(&self.set, id, text, ways);
+                picked.extend(selected.iter().filter_map(tried));
+            }
+            Trial::Later => picked.extend(selected.iter().map(Picked::untried)),
+        }
+    }
+
+    /// Judges `line` by its detector.
+    pub(super) fn judge(&self, detector: &mut Detector, line: &Line<'_>, behind: &Behind<'_>, out: &mut Vec<Finding>) {
+        let Line { saved, picked, number, hears_end } = *line;
+        if picked.is_empty() {
+            return;
+        }
+        let Some(text) = self.listens.text(saved) else { return };
+        let past = PastOf { behind, listens: &self.listens, depth: self.depth() };
+        let context = Context { set: &self.set, picked, past: &past, known: saved.known, hears_end };
         let record = Record {
             time: time_of(saved),
             since_boot: saved.since_boot,
@@ -118,7 +163,7 @@ impl Lane {
             fields: &saved.fields,
             test: false,
         };
-        self.detector.judge(&record, &context, out);
+        detector.judge(&record, &context, out);
     }
 }
 
@@ -152,6 +197,15 @@ impl Listens {
         }
     }
 
+    /// The same without a copy, of a line of which nothing else is asked any more.
+    fn text_alone<'a>(&self, saved: Saved<'a>) -> Option<Cow<'a, [u8]>> {
+        match self {
+            Self::Kernel => saved.kernel.then_some(saved.text),
+            Self::Journal => Some(saved.text),
+            Self::File { message, skip } => file_text(saved.line, message.as_ref(), skip).map(Cow::Borrowed),
+        }
+    }
+
     /// Whether that text stands in the line as it is.
     fn is_as_written(&self, saved: &Saved<'_>) -> bool {
         match self {
@@ -179,10 +233,10 @@ struct PastOf<'a> {
 }
 
 impl Past for PastOf<'_> {
-    fn last(&self, limit: usize) -> Vec<PastLine> {
+    fn last(&self, limit: usize) -> Vec<PastLine<'_>> {
         let looked_at = self.depth.saturating_sub(1).saturating_mul(LINES_FOR_EACH_RECORD);
         let records = self.behind.records().take(looked_at);
-        let mut lines: Vec<PastLine> = records.map_while(|record| self.line(record)).flatten().take(limit).collect();
+        let mut lines: Vec<_> = records.map_while(|record| self.line(record)).flatten().take(limit).collect();
         lines.reverse();
         lines
     }
@@ -212,18 +266,26 @@ fn line_start(bytes: &[u8], end: usize) -> usize {
     start
 }
 
-impl PastOf<'_> {
+impl<'a> PastOf<'a> {
     /// The record if this lane reads it; `None` at the border of a boot.
-    fn line(&self, record: Range<usize>) -> Option<Option<PastLine>> {
+    fn line(&self, record: Range<usize>) -> Option<Option<PastLine<'a>>> {
         let saved = self.behind.reading.read(self.behind.bytes, record.start, record.end);
         let Some(saved) = saved else { return Some(None) };
         if saved.sequence.zip(self.behind.sequence).is_some_and(|(before, now)| before > now) {
             return None;
         }
-        let line = self
-            .listens
-            .text(&saved)
-            .map(|text| PastLine { time: time_of(&saved), text: text[..text.len().min(PAST_LIMIT_BYTES)].to_vec() });
-        Some(line)
+        let time = time_of(&saved);
+        Some(self.listens.text_alone(saved).map(|text| PastLine { time, text: beginning(text) }))
+    }
+}
+
+/// As much of `text` as there is to look back at.
+fn beginning(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[..text.len().min(PAST_LIMIT_BYTES)]),
+        Cow::Owned(mut text) => {
+            text.truncate(PAST_LIMIT_BYTES);
+            Cow::Owned(text)
+        }
     }
 }

@@ -8,22 +8,33 @@ use std::io::Read;
 
 use super::*;
 use crate::{
+    LoadPlan, load,
     rule::{FieldFilter, FileReader, Proof, Reader, Rule, TimestampFormat},
     testing::*,
 };
+
+const SYSLOG: &str = "2026-11-21T02:31:05Z host kernel: ";
 
 fn ext4() -> Rule {
     lasting(rule("Ext4Error", r"^EXT4-fs error \(device (?P<subject>[^)]+)\)"), "DiskUnhealthy")
 }
 
 fn found(rules: Vec<Rule>, format: Format, log: impl AsRef<[u8]>) -> Vec<ReplayFinding> {
+    found_by(Ahead::default(), &set_of(rules), format, log.as_ref())
+}
+
+fn found_by(ahead: Ahead, set: &Arc<RuleSet>, format: Format, log: &[u8]) -> Vec<ReplayFinding> {
     let mut findings = Vec::new();
-    let replay = Replay::new(set_of(rules), format);
-    let Replayed { lines, .. } = replay.run(log.as_ref(), |finding| findings.push(finding.clone())).unwrap();
-    let log = log.as_ref();
+    let replay = Replay::new(Arc::clone(set), format);
+    let Replayed { lines, .. } = replay.run_by(ahead, log, |finding| findings.push(finding.clone())).unwrap();
     let newlines = log.iter().filter(|byte| **byte == b'\n').count() as u64;
     assert_eq!(lines, newlines + u64::from(log.last().is_some_and(|byte| *byte != b'\n')));
     findings
+}
+
+/// Another thread looks ahead at parts of so many bytes, or where it is worth one.
+fn ahead(part_bytes: Option<usize>) -> Ahead {
+    part_bytes.map_or_else(Ahead::default, Ahead::always)
 }
 
 fn lines(findings: &[ReplayFinding]) -> Vec<u64> {
@@ -213,10 +224,10 @@ fn a_part_of_a_torn_line_is_judged_by_its_own_windows() {
     let log = "[    1.000000] EXT4-fs error (device sda1): x".repeat(parts);
     for rules in [vec![ext4()], vec![ext4(), rule("Slow", r"^\w{2}$")]] {
         let replay = Replay::new(set_of(rules), Format::Dmesg);
-        let mut run = Run::new(&replay, Format::Dmesg, UnreadLines::default()).unwrap();
+        let mut run = Run::new(&replay, Format::Dmesg, Ahead::default(), UnreadLines::default()).unwrap();
         let mut count = 0;
         run.judge_block(&Block { bytes: log.as_bytes(), fresh: 0..log.len() }, &mut |_: &ReplayFinding| count += 1);
-        assert_eq!((count, run.seen.len()), (parts, 1));
+        assert_eq!((count, run.ahead.last_windows().len()), (parts, 1));
     }
 }
 
@@ -237,6 +248,41 @@ fn parts_of_a_torn_line_are_looked_back_at_without_the_whole_line() {
     };
     let (some, twice) = (searched(500), searched(1000));
     assert!(some > 0 && twice < some * 5 / 2, "{some} bytes searched, {twice} for twice as many parts");
+}
+
+/// Several blocks of many parts, more of one than may wait to be judged, and problems that are raised, counted and
+/// ended across all of them.
+#[test]
+fn two_threads_find_what_one_finds() {
+    let mut down = lasting(rule("Down", r"^(?P<subject>\w+): down"), "LinkDown");
+    down.clears.patterns = vec![r"^(?P<subject>\w+): up".to_owned()];
+    let two = Rule { lines: 2, ..rule("Two", r"^(?P<subject>\w+): down\n\w+: up$") };
+    let set = set_of(vec![down, two, counting(rule("Storm", "storm"), 7, 3600, &[])]);
+    let line = |n: u32| {
+        let text = ["a: down", "storm", "b: down", "b: up", "a: up", "x: up", "quiet"][(n % 31 % 7) as usize];
+        format!("6,{n},{n},-;{text}\n")
+    };
+    let log: String = (0..80_000).map(line).collect();
+    let one = found_by(Ahead::never(), &set, Format::Kmsg, log.as_bytes());
+    let reasons = |reason: &str| one.iter().filter(|finding| finding.reason.as_str() == reason).count();
+    assert!(["Down", "Two", "Storm"].iter().all(|reason| reasons(reason) > 1000), "{}", one.len());
+    for part_bytes in [1000, 16 << 10] {
+        assert!(found_by(Ahead::always(part_bytes), &set, Format::Kmsg, log.as_bytes()) == one, "{part_bytes}");
+    }
+}
+
+/// Subjects, counts and lines before the newest, by patterns that are tried at once and by such as are not.
+#[test]
+fn two_threads_find_what_one_finds_in_the_shipped_examples() {
+    let set = Arc::new(load(&LoadPlan::default()).set);
+    let examples = set.rules.iter().map(|rule| &rule.examples);
+    let all = examples.flat_map(|examples| examples.matches.iter().chain(&examples.ignores).chain(&examples.recovers));
+    let texts: Vec<&str> = all.flat_map(|example| example.text.lines()).collect();
+    for (format, before) in [(Format::Kmsg, "6,1,1,-;"), (Format::Dmesg, "[    1.000001] "), (Format::Syslog, SYSLOG)] {
+        let log: String = texts.iter().map(|text| format!("{before}{text}\n")).collect();
+        let one = found_by(Ahead::never(), &set, format, log.as_bytes());
+        assert!(one.len() > 300 && found_by(Ahead::always(500), &set, format, log.as_bytes()) == one, "{format:?}");
+    }
 }
 
 #[test]

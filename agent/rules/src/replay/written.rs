@@ -9,22 +9,31 @@ impl ReplayFinding {
     /// Appends it to `row` as JSON, in one line without its end.
     pub fn write_json(&self, row: &mut Vec<u8>) {
         let Self { line, time, source, lasting, condition, reason, severity, subject, message, kind } = self;
-        row.extend_from_slice(b"{\"line\":");
+        push(row, "{\"line\":");
         push_value(row, line);
-        row.extend_from_slice(b",\"time\":");
+        push(row, ",\"time\":");
         match time {
             Some(time) => push_value(row, time),
-            None => row.extend_from_slice(b"null"),
+            None => push(row, "null"),
         }
-        push_field(row, ",\"source\":", Some(source));
-        push_field(row, ",\"type\":", Some(lasting.as_str()));
-        push_field(row, ",\"condition\":", condition.as_ref().map(|name| name.as_str()));
-        push_field(row, ",\"reason\":", Some(reason.as_str()));
-        push_field(row, ",\"severity\":", Some(severity.as_str()));
-        push_field(row, ",\"subject\":", subject.as_deref());
-        push_field(row, ",\"message\":", Some(message));
-        push_field(row, ",\"kind\":", Some(kind.as_str()));
-        row.push(b'}');
+        push(row, ",\"source\":");
+        push_text(row, source);
+        push_word(row, ",\"type\":\"", lasting.as_str());
+        match condition {
+            Some(condition) => push_word(row, ",\"condition\":\"", condition.as_str()),
+            None => push(row, ",\"condition\":null"),
+        }
+        push_word(row, ",\"reason\":\"", reason.as_str());
+        push_word(row, ",\"severity\":\"", severity.as_str());
+        push(row, ",\"subject\":");
+        match subject {
+            Some(subject) => push_text(row, subject),
+            None => push(row, "null"),
+        }
+        push(row, ",\"message\":");
+        push_text(row, message);
+        push_word(row, ",\"kind\":\"", kind.as_str());
+        push(row, "}");
     }
 }
 
@@ -46,17 +55,23 @@ impl ReplayKind {
     }
 }
 
-fn push_field(row: &mut Vec<u8>, name: &str, text: Option<&str>) {
-    row.extend_from_slice(name.as_bytes());
-    match text {
-        // Every byte is looked at, many at once: nearly no text has one that JSON writes otherwise.
-        Some(text) if text.bytes().fold(true, |all, byte| all & stands_for_itself(byte)) => {
-            row.push(b'"');
-            row.extend_from_slice(text.as_bytes());
-            row.push(b'"');
-        }
-        Some(text) => push_value(row, text),
-        None => row.extend_from_slice(b"null"),
+fn push(row: &mut Vec<u8>, text: &str) {
+    row.extend_from_slice(text.as_bytes());
+}
+
+/// What `before` opens with a quote, and that is letters and digits: a name, or a word of ours.
+fn push_word(row: &mut Vec<u8>, before: &str, word: &str) {
+    push(row, before);
+    push(row, word);
+    push(row, "\"");
+}
+
+fn push_text(row: &mut Vec<u8>, text: &str) {
+    // Every byte is looked at, many at once: nearly no text has one that JSON writes otherwise.
+    if text.bytes().fold(true, |all, byte| all & stands_for_itself(byte)) {
+        push_word(row, "\"", text);
+    } else {
+        push_value(row, text);
     }
 }
 

@@ -17,8 +17,11 @@ impl Steps {
         let mut builder = Builder { groups, steps: Vec::new(), literals: Vec::new(), sets: Vec::new() };
         builder.add(hir)?;
         builder.look_ahead()?;
+        let is_anchored = hir.properties().look_set_prefix().contains(Look::Start);
+        let looks_first = matches!(builder.steps.first(), Some(Step::Border(Border::TextStart)));
         Some(Self {
-            is_anchored: hir.properties().look_set_prefix().contains(Look::Start),
+            is_anchored,
+            begin: usize::from(is_anchored && looks_first),
             first: builder.next_at(0)?,
             lead: builder.lead(),
             steps: builder.steps.into(),

@@ -2,10 +2,11 @@
 
 use std::{fmt::Write, io::Read, time::Duration};
 
-use nodewell_model::{Origin, Record};
+use nodewell_model::{FindingKind, Origin, Record};
 use proptest::prelude::*;
 
 use super::*;
+use crate::replay::raised::Raised;
 
 /// Gives its bytes in pieces.
 struct Pieces<'a> {
@@ -110,14 +111,20 @@ fn recovering_rules() -> Vec<Rule> {
     vec![down, slow, gone, note]
 }
 
+/// Blocks of a line or two, and of many.
+fn sizes() -> impl Strategy<Value = usize> {
+    prop_oneof![3 => 1..200_usize, 1 => Just(4000_usize)]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
     fn replay_equals_push(
         texts in prop::collection::vec(text(), 1..30),
-        sizes in prop::collection::vec(1..200_usize, 1..5),
+        sizes in prop::collection::vec(sizes(), 1..5),
         slow in any::<bool>(),
+        part_bytes in prop::option::of(1..100_usize),
     ) {
         let rules = || shared_rules().into_iter().take(if slow { 6 } else { 5 }).collect::<Vec<_>>();
         let (mut log, mut line, mut numbers) = (String::new(), 1, Vec::new());
@@ -129,7 +136,7 @@ proptest! {
         let input = Pieces { bytes: log.as_bytes(), sizes: sizes.into_iter().cycle() };
         let mut replayed = Vec::new();
         let read = Replay::new(set_of(rules()), Format::Kmsg)
-            .run(input, |f| replayed.push((f.line, f.reason.to_string(), f.message.clone())))
+            .run_by(ahead(part_bytes), input, |f| replayed.push((f.line, f.reason.to_string(), f.message.clone())))
             .unwrap();
         let expected: Vec<_> = pushed(rules(), &texts)
             .into_iter()
@@ -142,8 +149,9 @@ proptest! {
     #[test]
     fn every_form_equals_push(
         texts in prop::collection::vec((text(), any::<bool>()), 1..30),
-        sizes in prop::collection::vec(1..200_usize, 1..5),
+        sizes in prop::collection::vec(sizes(), 1..5),
         slow in any::<bool>(),
+        part_bytes in prop::option::of(1..100_usize),
         format in proptest::sample::select(&[Format::Dmesg, Format::Syslog, Format::JournalJson][..]),
     ) {
         let mut texts = texts;
@@ -156,7 +164,7 @@ proptest! {
         let input = Pieces { bytes: &log, sizes: sizes.into_iter().cycle() };
         let mut replayed = Vec::new();
         Replay::new(set_of(rules()), format)
-            .run(input, |f| replayed.push((f.line, f.reason.to_string(), f.message.clone())))
+            .run_by(ahead(part_bytes), input, |f| replayed.push((f.line, f.reason.to_string(), f.message.clone())))
             .unwrap();
         let texts: Vec<Vec<u8>> = texts.into_iter().map(|(text, _)| text).collect();
         let expected: Vec<_> = pushed(rules(), &texts)
@@ -179,6 +187,7 @@ proptest! {
             ),
             0..30,
         ),
+        part_bytes in prop::option::of(1..100_usize),
     ) {
         let mut records: Vec<(u64, &str)> = Vec::new();
         for (text, boots) in texts {
@@ -191,7 +200,8 @@ proptest! {
         let shown = |f: &ReplayFinding| {
             replayed.push((f.line, f.kind == ReplayKind::Clear, f.reason.clone(), f.subject.clone()));
         };
-        Replay::new(set_of(recovering_rules()), Format::Kmsg).run(log.as_bytes(), shown).unwrap();
+        let replay = Replay::new(set_of(recovering_rules()), Format::Kmsg);
+        replay.run_by(ahead(part_bytes), log.as_bytes(), shown).unwrap();
         let (mut detector, mut raised, mut expected) = (detector(recovering_rules()), Raised::default(), Vec::new());
         for (line, (sequence, text)) in (1..).zip(&records) {
             if *sequence == 0 {
