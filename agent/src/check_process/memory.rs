@@ -1,45 +1,32 @@
 //! What check processes and their workers keep in memory.
 
-use std::{
-    sync::{
-        OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::{sync::OnceLock, time::Duration};
 
 use nodewell_checks::WorkerGroup;
 use nodewell_rules::shipped;
 use nodewell_sys::memory::{
-    Locking, drop_code_pages, drop_constants, drop_texts, fault_around, fault_singly, lock_memory, may_lock_all,
-    trim_heap, trim_stack,
+    Locking, drop_code_pages, drop_constants, drop_texts, lock_memory, may_lock_all, trim_heap, trim_stack,
 };
 use tokio::time::sleep;
-
-/// By then every check was asked once, as a rule.
-const FIRST_ROUNDS: Duration = Duration::from_secs(20);
 
 /// What an earlier run saved is read before, within milliseconds.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
-/// When the first rounds of this process began: it may have several runners.
-static BEGAN: OnceLock<Instant> = OnceLock::new();
-static IS_SETTLED: AtomicBool = AtomicBool::new(false);
+/// The first rounds of this process have begun: it may have several runners.
+static BEGAN: OnceLock<()> = OnceLock::new();
 
 /// Before the first round: what only the start ran goes, and what rounds run stays from then on, though the root disk be
 /// dead and memory short. Code that never ran would still wait for that disk: the whole program would take more memory
-/// than checks are worth. So pages that rounds do not touch do not come with those that they do. A GPU driver's library
-/// maps more than ours to lock.
+/// than checks are worth. A GPU driver's library maps more than ours to lock.
 pub(super) fn lock_rounds(worker_group: WorkerGroup) {
     // What another runner of this process has touched by now is of rounds.
-    if BEGAN.set(Instant::now()).is_err() {
+    if BEGAN.set(()).is_err() {
         return;
     }
     // If this fails, what only the start ran and read stays in memory: not worth a message.
     let _ = drop_code_pages();
     let _ = drop_constants();
     let _ = trim_stack();
-    let _ = fault_singly();
     if worker_group == WorkerGroup::Gpu {
         return;
     }
@@ -54,22 +41,6 @@ pub(super) fn lock_rounds(worker_group: WorkerGroup) {
 pub(super) async fn locked() {
     while BEGAN.get().is_none() {
         sleep(LOOK_AGAIN_AFTER).await;
-    }
-}
-
-/// How much of the first rounds is left, until [`settle`] has done its work.
-pub(super) fn unsettled() -> Option<Duration> {
-    let began = BEGAN.get().filter(|_| !IS_SETTLED.load(Ordering::Relaxed))?;
-    Some(FIRST_ROUNDS.saturating_sub(began.elapsed()))
-}
-
-/// Between two rounds, once the first ones are over: the kernel need not keep each page of the program by itself any
-/// longer, and what those rounds freed goes.
-pub(super) fn settle() {
-    if unsettled() == Some(Duration::ZERO) && !IS_SETTLED.swap(true, Ordering::Relaxed) {
-        // If this fails, the kernel needs some memory more: not worth a message.
-        let _ = fault_around();
-        trim();
     }
 }
 

@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep};
 use crate::{
     check_process::{
         Group, WorkerGroup,
-        memory::{lock_rounds, settle, trim},
+        memory::{lock_rounds, trim},
         release::{Release, ReleaseFile},
         report::{ConditionReporter, Link},
         state_file::StateFile,
@@ -143,7 +143,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The first rounds are over, and pages still come singly.
+    /// The first rounds are over.
     async fn rehearse(&mut self) {
         rehearse(&self.plan, &self.poll_loops).await;
         trim();
@@ -238,7 +238,6 @@ impl<'a> Runner<'a> {
     /// Looks after memory and the worker: whether devices are released, drivers, stuck workers.
     async fn maintain(&mut self) -> Maintenance {
         self.orders.watch();
-        settle();
         if self.worker_client.stuck.reap() {
             self.poll_all_now();
         }

@@ -20,7 +20,6 @@ use std::{
     time::Duration,
 };
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nodewell_checks::{
     Check,
     probe::{ReadError, Reader},
@@ -29,10 +28,7 @@ use nodewell_checks::{
 pub(crate) use task::Stat;
 pub(crate) use task_name::TaskName;
 
-use super::{
-    Group, ReleaseFile, WorkerGroup,
-    memory::{lock_rounds, settle, unsettled},
-};
+use super::{Group, ReleaseFile, WorkerGroup, memory::lock_rounds};
 use protocol::{Operation, Reply, ReplyBody, Request, WorkerConfig, read_line};
 
 /// Why a worker cannot go on.
@@ -68,21 +64,10 @@ pub fn run(worker_group: WorkerGroup, socket: Option<&Path>) -> Result<(), Worke
     let mut worker = Worker { worker_config, readers: BTreeMap::new(), idle };
     lock_rounds(worker_group);
     loop {
-        settle_meanwhile(&check_process, &lines);
         let Some(line) = read_line(&mut lines).map_err(WorkerError::Receive)? else { return Ok(()) };
         let request: Request = serde_json::from_str(&line).map_err(WorkerError::Parse)?;
         check_process.write_all(&worker.answer(&request)).map_err(WorkerError::Send)?;
     }
-}
-
-/// Uses the first pause after the first rounds.
-fn settle_meanwhile(check_process: &UnixStream, lines: &BufReader<UnixStream>) {
-    let Some(left) = unsettled().filter(|_| lines.buffer().is_empty()) else { return };
-    // A part of a millisecond would be cut off.
-    let timeout = PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
-    // Interrupted or not: what follows looks at the time itself.
-    let _ = poll(&mut [PollFd::new(check_process.as_fd(), PollFlags::POLLIN)], timeout);
-    settle();
 }
 
 /// The readers of the checks that were asked for so far: to create one may already be a call that hangs.

@@ -1,7 +1,6 @@
 //! The process's own memory: kept in RAM, because a page of ours that lies on a dying disk would stall us; and few arenas.
 #![allow(unsafe_code)]
 
-mod faults;
 mod heap;
 mod libraries;
 mod private;
@@ -17,7 +16,6 @@ use std::{
     ptr,
 };
 
-pub use faults::{fault_around, fault_singly};
 pub use heap::{one_malloc_arena, trim_heap};
 pub use libraries::drop_libraries;
 pub use private::{OwnMemory, load_program, own_program};

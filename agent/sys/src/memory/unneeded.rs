@@ -4,7 +4,7 @@ use std::{io, ops::Range, ptr};
 
 use super::{each_line, readable_file};
 
-/// Texts that lie so near each other have nothing between them but padding; mappings, nothing at all.
+/// Texts that lie so near each other have nothing between them but padding.
 const PADDING_BYTES: usize = 16;
 
 /// Drops the pages of constants of the program, which a start or a reload has read. Who reads one all the same has it read
@@ -12,8 +12,6 @@ const PADDING_BYTES: usize = 16;
 pub fn drop_texts(texts: impl IntoIterator<Item = &'static str>) -> io::Result<()> {
     let mut constants = Vec::new();
     each_line(|line| constants.extend(readable_file(line).filter(|_| is_read_only(line))))?;
-    // Where pages come singly, each is a mapping.
-    let constants = joined(constants);
     let is_constant =
         |text: &Range<usize>| constants.iter().any(|pages| pages.start <= text.start && text.end <= pages.end);
     joined(texts.into_iter().map(addresses_of).filter(is_constant).collect()).iter().try_for_each(drop_whole_pages)
@@ -73,7 +71,7 @@ fn joined(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 mod tests {
     use super::*;
     use crate::memory::{
-        PAGE, fault_singly, load_program,
+        PAGE, load_program,
         tests::{alone, resident_at},
     };
 
@@ -94,19 +92,6 @@ mod tests {
             let gone = before - resident_at(start);
             assert!(gone + 2 * PAGE >= TEXT.len() && gone <= TEXT.len(), "{gone} of {}", TEXT.len());
             assert_eq!(TEXT, copy);
-        });
-    }
-
-    #[test]
-    fn it_is_dropped_also_where_pages_come_singly() {
-        alone("memory::unneeded::tests::it_is_dropped_also_where_pages_come_singly", || {
-            let text = addresses_of(TEXT);
-            let middle = whole_pages(&text).unwrap().start + page_size().unwrap();
-            load_program().unwrap();
-            fault_singly().unwrap();
-            assert_eq!(resident_at(middle), page_size().unwrap());
-            drop_texts([TEXT]).unwrap();
-            assert_eq!(resident_at(middle), 0);
         });
     }
 

@@ -43,7 +43,7 @@ impl<C: Records, P> Executor<'_, C, P> {
             answer = self.write_status(created, &fence, lease_deadline).await;
         }
         self.cache.wrote("open", answer.is_ok(), self.clock.moment().since(begun));
-        self.stored(&fence, answer, opened).await
+        self.stored(&fence, None, answer, opened).await
     }
 
     /// Other remediators stay away from a node from before our first write about it.
@@ -79,21 +79,23 @@ impl<C: Records, P> Executor<'_, C, P> {
 
     pub(super) async fn save(&self, fence: NodeFence, why: EventDraft) -> Vec<NodeEvent> {
         let begun = self.clock.moment();
+        // Before the write: the watch may be quicker than the answer.
+        let name = &fence.metadata.name;
+        let before = self.cache.with(|snapshot| snapshot.fences.get(name).map(|known| known.status.phase));
         let answer = self.write(self.cluster.save(&fence)).await;
         self.cache.wrote("save", answer.is_ok(), self.clock.moment().since(begun));
-        self.stored(&fence, answer, why).await
+        self.stored(&fence, before, answer, why).await
     }
 
     async fn stored(
         &self,
         intended: &NodeFence,
+        before: Option<Phase>,
         answer: Result<NodeFence, ApiError>,
         why: EventDraft,
     ) -> Vec<NodeEvent> {
         match answer {
             Ok(stored) => {
-                let name = &intended.metadata.name;
-                let before = self.cache.with(|snapshot| snapshot.fences.get(name).map(|known| known.status.phase));
                 self.audit_phase(before, &stored, &why);
                 self.cache.stored(&stored);
                 self.cache.apply_fence(stored);

@@ -126,6 +126,61 @@ async fn each_change_of_phase_is_a_line_with_who_and_why_and_nothing_else_is() {
     );
 }
 
+/// A store whose watch shows what is written before the answer comes.
+struct Watched(Cache);
+
+impl Records for Watched {
+    async fn fence(&self, name: &str) -> Result<Option<NodeFence>, ApiError> {
+        Ok(self.0.with(|snapshot| snapshot.fences.get(name).cloned()))
+    }
+
+    /// Of what is created the status is dropped.
+    async fn open(&self, fence: &NodeFence) -> Result<NodeFence, ApiError> {
+        self.save(&NodeFence { status: NodeFenceStatus::default(), ..fence.clone() }).await
+    }
+
+    async fn save(&self, fence: &NodeFence) -> Result<NodeFence, ApiError> {
+        self.0.apply_fence(fence.clone());
+        Ok(fence.clone())
+    }
+
+    async fn close(&self, _: &NodeFence) -> Result<(), ApiError> {
+        none()
+    }
+}
+
+#[tokio::test]
+async fn a_change_of_phase_is_a_line_also_where_the_watch_shows_it_first() {
+    let clock = Clock::counted(Timestamp::constant(1000, 0));
+    let cluster = Watched(Cache::new(clock, Limits::default()));
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let taken = Arc::clone(&lines);
+    let audit = Audit::new(move |entry: AuditEntry| taken.lock().unwrap().push(entry.what));
+    let executor = Executor::new(&cluster, &(), &cluster.0, clock, Settings { audit, ..Settings::default() });
+    let (_open, until) = watch::channel(Moment(Duration::from_secs(60)));
+    let phase = |phase| {
+        let of = off_confirmed();
+        NodeFence { status: NodeFenceStatus { phase, ..of.status.clone() }, ..of }
+    };
+    executor.open(phase(Phase::Isolating), &LeaseDeadline::new(1, until)).await;
+    for next in [Phase::OffConfirmed, Phase::OffConfirmed, Phase::PodsReleased] {
+        executor.save(phase(next), EventDraft::normal(Message::plain("FenceOffConfirmed/still"))).await;
+    }
+    let changes = lines.lock().unwrap();
+    let changes: Vec<_> = changes
+        .iter()
+        .map(|what| match what {
+            Audited::Phase { from, to, .. } => (*from, *to),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let off = Some(Phase::OffConfirmed);
+    assert_eq!(
+        changes,
+        [(None, Phase::Isolating), (Some(Phase::Isolating), Phase::OffConfirmed), (off, Phase::PodsReleased)]
+    );
+}
+
 /// Answers the first write of a status with nothing, after something has happened to the record; later ones are done.
 struct Interfering {
     stored: RefCell<Option<NodeFence>>,
