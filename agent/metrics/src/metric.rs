@@ -63,8 +63,6 @@ macro_rules! metrics {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     metrics! {
         const ALL;
         PLAIN: Gauge "plain" [] "Nothing to tell apart.";

@@ -131,7 +131,7 @@ impl Lane {
     /// Adds to `picked` the patterns that the text of `saved` may match, if this lane reads it.
     pub(super) fn pick(&self, saved: &Saved<'_>, room: &mut Room, picked: &mut Vec<Picked>) {
         let Some(text) = self.listens.text(saved) else { return };
-        let Room { trial, windows, selected, ways } = room;
+        let Room { trial, windows, selected, ways, hits: _ } = room;
         let seen = self.listens.is_as_written(saved).then_some(Seen { windows, selects: &self.selects });
         if !self.matcher.select(text, seen, selected) {
             return;

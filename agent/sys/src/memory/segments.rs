@@ -27,12 +27,7 @@ pub(super) fn constants() -> Vec<Range<usize>> {
     segments(Of::Program, |may| may == libc::PF_R)
 }
 
-/// The same and code.
-pub(super) fn constants_and_code() -> Vec<Range<usize>> {
-    segments(Of::Program, |may| may & libc::PF_W == 0)
-}
-
-/// The same of the libraries whose path `are_wanted` takes.
+/// The same and code of the libraries whose path `are_wanted` takes.
 pub(super) fn constants_and_code_of(are_wanted: &dyn Fn(&str) -> bool) -> Vec<Range<usize>> {
     segments(Of::Libraries(are_wanted), |may| may & libc::PF_W == 0)
 }
