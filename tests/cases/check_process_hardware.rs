@@ -29,11 +29,6 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("a_stopped_worker_is_replaced", a_stopped_worker_is_replaced)
         .case("a_worker_ends_with_its_check_process", a_worker_ends_with_its_check_process)
         .case_with(ROOT_DISK, "rounds_go_on_while_the_root_disk_hangs", rounds_go_on_while_the_root_disk_hangs)
-        .case_with(
-            ROOT_DISK,
-            "the_first_device_that_hangs_is_reported_while_the_root_disk_hangs",
-            the_first_device_that_hangs_is_reported_while_the_root_disk_hangs,
-        )
         .case("what_is_turned_off_is_not_read", what_is_turned_off_is_not_read)
         .case("a_worker_by_hand_explains_what_it_is", a_worker_by_hand_explains_what_it_is);
 }
@@ -221,30 +216,6 @@ fn rounds_go_on_while_the_root_disk_hangs() {
     cpus(3);
     hang.assert_holds();
     drop(hang);
-    assert!(check_process.stop().success(), "{}", check_process.log());
-}
-
-/// What notices and reports it was rehearsed.
-fn the_first_device_that_hangs_is_reported_while_the_root_disk_hangs() {
-    let root = RootDisk::without_large_folios();
-    let plan = machine();
-    symlink("state", plan.folder().join("hardware")).unwrap();
-    let agent = plan.start();
-    let mut check_process = started_in(root.enter(agent.plan()), agent.plan(), "2s");
-    agent.wait_condition("MemoryUnhealthy", "False");
-    // When this is noticed, everything has been asked twice.
-    for online in [4, 3, 4] {
-        write(&agent, ONLINE, &format!("0-{}\n", online - 1));
-        wait_counted(&agent, "CPUs", online);
-    }
-    let mut disk = root.hang();
-    hang(&agent, NAME);
-    let unknown = agent.wait_condition("MemoryUnhealthy", "Unknown");
-    assert_eq!(unknown.reason.as_str(), "DeviceNotAnswering");
-    disk.assert_holds();
-    drop(disk);
-    write(&agent, NAME, "skx_edac\n");
-    agent.wait_condition("MemoryUnhealthy", "False");
     assert!(check_process.stop().success(), "{}", check_process.log());
 }
 

@@ -18,7 +18,7 @@ use std::{
 };
 
 use nodewell_checks::{Check, pod_names::PodNames};
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use crate::{
     check_process::{
@@ -44,9 +44,6 @@ use rehearsal::rehearse;
 use tick::{Watched, whole_millis};
 
 pub(crate) use drivers::has_gpu_driver;
-
-/// For a report to be composed and sent.
-const REPORT_TIME: Duration = Duration::from_millis(100);
 
 /// What a runner is made of.
 #[derive(Debug, Clone)]
@@ -196,11 +193,6 @@ impl<'a> Runner<'a> {
         }
         self.note_whether_all_is_reported();
         self.status_line.part(self.plan.worker_group.as_str(), self.summary());
-        if !self.worker_client.has_worker() {
-            // To start the next one this process waits for the kernel to read the program, maybe from a disk that was
-            // just found dead: what was found goes before.
-            sleep(REPORT_TIME).await;
-        }
     }
 
     /// Until the next round: what devices report by themselves, if they do.
