@@ -150,7 +150,6 @@ impl Components {
             mounts.as_ref().map(|(worker_group, link)| Runner::new(plan(*worker_group), link, status_line.clone()));
         tokio::select! {
             () = check(setup.group, link, mounts_link, status_line.clone()) => {}
-            () = setup.rehearse(link) => {}
             () = runner.run() => {}
             () = link.follow(&others) => {}
             () = link.beat(&others) => {}
@@ -199,19 +198,6 @@ async fn check(group: Group, link: &Link, mounts: Option<&Link>, status_line: St
 }
 
 impl Setup {
-    /// What the runners do not: each rehearses for itself. Never returns.
-    async fn rehearse(&self, link: &Link) {
-        memory::locked().await;
-        Link::rehearse();
-        if self.group == Group::Check {
-            FilesystemCheck::rehearse(link, HostRoots::default());
-        }
-        if self.group == Group::Check && self.settings.services.enabled {
-            services::rehearse(&self.settings.services).await;
-        }
-        future::pending().await
-    }
-
     /// Services are looked at in the group that asks only what any user may ask.
     fn services(&self, line: &Line, status_line: &StatusLine) -> Option<Services> {
         let settings = self.settings.services.clone().with_timing(self.test_flags.interval, self.test_flags.deadline);

@@ -17,7 +17,6 @@ use nodewell_model::{
 };
 use nodewell_rules::rule::RecoveryCheck;
 use tokio::time::Instant;
-use tracing::dispatcher::{Dispatch, with_default};
 
 use crate::{
     check_process::{
@@ -43,16 +42,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 const PROBE_WAIT: Duration = Duration::from_millis(100);
 /// Problems that begin one after the other are looked at together.
 const MIN_LOOK_INTERVAL: Duration = Duration::from_secs(1);
-
-/// As the agent reports it.
-const REHEARSED: &[u8] = br#"[{
-    "condition": "ReadonlyFilesystem", "id": "rehearsal", "reason": "FilesystemIsReadOnly", "subject": "rehearsal",
-    "severity": "critical", "since": "1970-01-01T00:00:00Z", "last_seen": "1970-01-01T00:00:00Z", "count": 1,
-    "message": "rehearsal", "source": "rehearsal", "check": "filesystem-writable"
-}]"#;
-const REHEARSED_DEVICE: &str = "rehearsal";
-/// No folder.
-const NOWHERE: &str = "/proc/nodewell-rehearsal";
 
 /// Looks after the problems that a rule raised whose `clears` has `check = …` ([`RecoveryCheck`]).
 pub(super) struct FilesystemCheck {
@@ -126,22 +115,6 @@ impl FilesystemCheck {
                 () = tokio::time::sleep(pause), if !idle => {}
             }
         }
-    }
-
-    /// Looks after a problem that no agent has, of a device that is not there: the first one that there is may begin as
-    /// the root disk dies, and what looks after it must not wait for that disk. By `link` nothing is asked or sent.
-    pub(super) fn rehearse(link: &Link, roots: HostRoots) {
-        let mut check = Self::new(roots, StatusLine::new(Self::IDLE));
-        let problems: Vec<ConditionProblem> = serde_json::from_slice(REHEARSED).unwrap_or_default();
-        with_default(&Dispatch::none(), || {
-            for (watched, reported) in problems.iter().filter_map(watched) {
-                // The second look goes by the first.
-                check.judge(link, &watched, &reported, &mut Readings::new());
-                check.judge(link, &watched, &reported, &mut Readings::new());
-            }
-        });
-        let _ = check.summary();
-        check.probes.poll(REHEARSED_DEVICE, NOWHERE);
     }
 
     async fn look(&mut self, link: &Link, mounts: Option<&Link>, problems: &[ConditionProblem]) {

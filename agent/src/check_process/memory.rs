@@ -1,28 +1,15 @@
 //! What check processes and their workers keep in memory.
 
-use std::{sync::OnceLock, time::Duration};
-
 use nodewell_checks::WorkerGroup;
 use nodewell_rules::shipped;
 use nodewell_sys::memory::{
     Locking, drop_code_pages, drop_constants, drop_texts, lock_memory, may_lock_all, trim_heap, trim_stack,
 };
-use tokio::time::sleep;
-
-/// What an earlier run saved is read before, within milliseconds.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(50);
-
-/// The first rounds of this process have begun: it may have several runners.
-static BEGAN: OnceLock<()> = OnceLock::new();
 
 /// Before the first round: what only the start ran goes, and what rounds run stays from then on, though the root disk be
 /// dead and memory short. Code that never ran would still wait for that disk: the whole program would take more memory
 /// than checks are worth. A GPU driver's library maps more than ours to lock.
 pub(super) fn lock_rounds(worker_group: WorkerGroup) {
-    // What another runner of this process has touched by now is of rounds.
-    if BEGAN.set(()).is_err() {
-        return;
-    }
     // If this fails, what only the start ran and read stays in memory: not worth a message.
     let _ = drop_code_pages();
     let _ = drop_constants();
@@ -34,13 +21,6 @@ pub(super) fn lock_rounds(worker_group: WorkerGroup) {
         tracing::debug!("memory is not locked, because RLIMIT_MEMLOCK is limited: a dead root disk could stall checks");
     } else if let Err(error) = lock_memory(Locking::Touched) {
         tracing::debug!(%error, "memory is not locked: a dead root disk could stall checks");
-    }
-}
-
-/// Returns once only what runs from then on stays in memory.
-pub(super) async fn locked() {
-    while BEGAN.get().is_none() {
-        sleep(LOOK_AGAIN_AFTER).await;
     }
 }
 

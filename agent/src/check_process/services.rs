@@ -4,19 +4,10 @@
 mod npd_health_checks;
 mod schedule;
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use nodewell_checks::{
-    probe::Findings,
-    service::{
-        Answer, Down, DownKind, Moment, Observation, Observer, ServiceProbe, ServiceSettings, ServicesJudge, Target,
-        UnitStatus, Up, service_probes,
-    },
+    service::{Moment, Observation, Observer, ServiceProbe, ServiceSettings, ServicesJudge, service_probes},
     systemd::Manager,
 };
 use nodewell_client::Line;
@@ -167,51 +158,7 @@ impl Work {
     }
 }
 
-/// Judges and reports, to no agent, that what is watched by `settings` answers no more: kubelets and container runtimes
-/// whose root disk dies do not, and what never ran before would wait for that disk.
-pub(super) async fn rehearse(settings: &ServiceSettings) {
-    let findings = rehearsed(service_probes(settings));
-    let link = Link::to_nowhere();
-    ConditionReporter::new(&link).report((), findings, &Unreached::Nothing).await;
-}
-
-/// Each answers once, and then so often not that it is a problem.
-fn rehearsed(checks: Vec<ServiceProbe>) -> Findings {
-    let mut judge = ServicesJudge::new(checks);
-    for n in 0..judge.count() {
-        let ServiceProbe { target, timing, .. } = judge.check(n).clone();
-        let target = target.unwrap_or_else(|| Target::Cri(PathBuf::default()));
-        let mut observe = |result, unit| {
-            let answer = Answer { latency: Duration::ZERO, result };
-            judge.observe(n, &Observation::Endpoint { target: target.clone(), answer, unit }, &now());
-        };
-        observe(Ok(Up::default()), UnitStatus::None);
-        for _ in 0..timing.failures {
-            let down = Down { kind: DownKind::NoAnswer, message: "no answer".to_owned() };
-            observe(Err(down), UnitStatus::Wanted(String::new()));
-        }
-    }
-    drop((judge.save(), judge.summary()));
-    judge.findings()
-}
-
 fn now() -> Moment {
     let boot_id = clock::boot_id().map(|id| id.to_string()).unwrap_or_default();
     Moment { wall: jiff::Timestamp::now(), monotonic: clock::monotonic(), boot_id }
-}
-
-#[cfg(test)]
-mod tests {
-    use nodewell_checks::{probe::State, service::ServiceKind};
-
-    use super::*;
-
-    #[test]
-    fn in_a_rehearsal_every_service_is_a_problem() {
-        let checks = service_probes(&ServiceSettings::default());
-        let watched = checks.iter().filter(|check| !matches!(check.kind, ServiceKind::Restarts(..))).count();
-        let Findings { verdicts, .. } = rehearsed(checks);
-        let down = verdicts.iter().filter(|verdict| matches!(verdict.state, State::Faulty(_))).count();
-        assert!(watched > 0 && down == watched, "{verdicts:?}");
-    }
 }

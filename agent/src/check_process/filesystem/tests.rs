@@ -156,16 +156,3 @@ async fn a_counter_that_cannot_be_read_is_not_zero() {
         tokio::task::yield_now().await;
     }
 }
-
-/// Also where nothing of the host can be read.
-#[tokio::test]
-async fn what_is_rehearsed_is_a_problem_as_the_agent_reports_it() {
-    let problems: Vec<ConditionProblem> = serde_json::from_slice(REHEARSED).unwrap();
-    let (watched, reported) = watched(&problems[0]).unwrap();
-    assert_eq!((watched.device.as_str(), reported.check), (REHEARSED_DEVICE, RecoveryCheck::FilesystemWritable));
-    let host = Host::with_problem(RecoveryCheck::FilesystemWritable, Timestamp::now());
-    FilesystemCheck::rehearse(&host.link, host.check.roots.clone());
-    host.spoil("proc/self/mountinfo");
-    FilesystemCheck::rehearse(&host.link, host.check.roots.clone());
-    assert!(host.check.problems.is_empty());
-}

@@ -32,9 +32,6 @@ const LINGER: Duration = Duration::from_secs(60);
 /// How long a stop waits for the last report to arrive.
 const LAST_REPORT: Duration = Duration::from_secs(1);
 
-/// No socket.
-const NOWHERE: &str = "/proc/nodewell-rehearsal";
-
 /// The connection of one reporter to the agent, for as long as this process lives; the agent may come and go.
 pub(in crate::check_process) struct Link {
     client: Client,
@@ -138,17 +135,6 @@ impl Link {
                 Err(error) => return error,
             }
         }
-    }
-
-    /// The link of a rehearsal, to an agent that is not there.
-    pub(in crate::check_process) fn to_nowhere() -> Self {
-        Self::new(Client::new(NOWHERE), "rehearsal", StatusLine::new(""))
-    }
-
-    /// Reads an event as of a problem, of which there may be none before the root disk dies.
-    pub(in crate::check_process) fn rehearse() {
-        let event = r#"{"id":1,"condition":"ReadonlyFilesystem","reason":"FilesystemIsReadOnly"}"#;
-        let _ = serde_json::from_str::<EventHeader>(event).map(|event| concerns_problems(&event, None));
     }
 
     /// Returns once something may have changed since it returned last.

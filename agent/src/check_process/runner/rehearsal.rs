@@ -9,6 +9,7 @@ use nodewell_checks::{
     Check,
     probe::{PollError, ReadError},
 };
+use nodewell_client::Client;
 use tokio::time::sleep;
 use tracing::{Dispatch, instrument::WithSubscriber};
 
@@ -16,6 +17,7 @@ use super::{RunnerPlan, poll_loop::PollLoop};
 use crate::check_process::{
     WorkerGroup,
     report::{ConditionReporter, Link, Unreached},
+    status_line::StatusLine,
     worker::{
         client::WorkerClient,
         process::{SelfExec, SpawnWorker, WorkerProcess},
@@ -23,6 +25,8 @@ use crate::check_process::{
     },
 };
 
+/// Where no agent listens.
+const NOWHERE: &str = "/proc/nodewell-rehearsal";
 /// For workers that do not answer.
 const DEADLINE: Duration = Duration::from_millis(1);
 /// A reporter waits for more, and composes its report then.
@@ -79,8 +83,9 @@ fn read_error() -> Option<PollError> {
     }
 }
 
+/// To no agent.
 async fn report(plan: &RunnerPlan, poll_loops: &[PollLoop], errors: &[PollError]) {
-    let link = Link::to_nowhere();
+    let link = Link::new(Client::new(NOWHERE), "rehearsal", StatusLine::new(""));
     let mut condition_reporter = ConditionReporter::new(&link);
     for poll_loop in poll_loops {
         let check = poll_loop.check;
