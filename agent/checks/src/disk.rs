@@ -27,7 +27,7 @@ mod zpool;
 pub use judge::DiskJudge;
 pub use settings::DiskSettings;
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use nodewell_settings::Part;
 
@@ -80,15 +80,6 @@ impl Reader for DiskReader {
         };
         let (identity, health) = ask(&self.roots, &disk)?;
         RawReading::of(&DiskReading { asked, identity, health })
-    }
-
-    /// What is no disk knows none of the commands.
-    fn rehearse(&mut self) {
-        if let Ok(mut device) = scsi::open(Path::new("/dev/null"), "rehearsal") {
-            let _ = nvme::ask(&mut device, "");
-            let _ = scsi::read(&mut device);
-            let _ = ata::read(&mut device);
-        }
     }
 }
 

@@ -9,7 +9,6 @@ mod hw_counters_share;
 mod inventory_share;
 mod orders;
 mod poll_loop;
-mod rehearsal;
 mod tick;
 
 use std::{
@@ -40,7 +39,6 @@ use hw_counters_share::HwCountersShare;
 use inventory_share::InventoryShare;
 use orders::Orders;
 use poll_loop::{PollLoop, PollTiming};
-use rehearsal::rehearse;
 use tick::{Watched, whole_millis};
 
 pub(crate) use drivers::has_gpu_driver;
@@ -81,8 +79,6 @@ pub(super) struct Runner<'a> {
     is_released: bool,
     /// Once every check has been judged since the start.
     is_trimmed: bool,
-    /// Once every check has been asked since the start.
-    is_rehearsed: bool,
 }
 
 impl<'a> Runner<'a> {
@@ -115,7 +111,6 @@ impl<'a> Runner<'a> {
             hw_counters_share,
             is_released: false,
             is_trimmed: false,
-            is_rehearsed: false,
         }
     }
 
@@ -134,17 +129,9 @@ impl<'a> Runner<'a> {
             }
             match self.next_due() {
                 Some((at, n)) if !self.is_released && at <= Instant::now() => self.round(n).await,
-                _ if !self.is_released && !self.is_rehearsed => self.rehearse().await,
                 due => self.between(due.map(|(at, _)| at)).await,
             }
         }
-    }
-
-    /// The first rounds are over.
-    async fn rehearse(&mut self) {
-        rehearse(&self.plan, &self.poll_loops).await;
-        trim();
-        self.is_rehearsed = true;
     }
 
     /// Loads the state of an earlier run, and finds its stuck workers.

@@ -94,11 +94,9 @@ impl Worker {
     fn perform(&mut self, request: &Request) -> ReplyBody {
         let Self { worker_config, readers, .. } = self;
         let check = request.check;
-        let reader = readers.entry(check).or_insert_with(|| {
-            let mut reader = (check.reader)(worker_config.roots.clone(), &worker_config.settings);
-            rehearse(&mut *reader);
-            reader
-        });
+        let reader = readers
+            .entry(check)
+            .or_insert_with(|| (check.reader)(worker_config.roots.clone(), &worker_config.settings));
         let body = match &request.operation {
             Operation::List => reader.list().map(|names| ReplyBody::Devices {
                 names,
@@ -114,13 +112,6 @@ impl Worker {
     }
 }
 
-/// What never ran is not in memory: the first error would wait for the root disk, which may be what it is about.
-fn rehearse(reader: &mut dyn Reader) {
-    reader.rehearse();
-    let body = ReplyBody::Error(ReadError::Failed { message: UNWRITABLE.to_owned() });
-    let _ = serde_json::to_vec(&Reply { id: 0, body });
-}
-
 fn is_released(worker_group: WorkerGroup, socket: &Path) -> bool {
     Group::of(worker_group).is_some_and(|group| ReleaseFile::of(socket, group).now().is_some())
 }
@@ -134,20 +125,16 @@ fn set_task_name(name: &str) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
-
-    use nodewell_checks::{clock, limits, mounts, probe::RawReading};
+    use nodewell_checks::{clock, limits, mounts};
 
     use super::*;
 
-    fn worker(check: &'static Check) -> Worker {
-        let worker_config = client::tests::fake::worker_config();
-        Worker { worker_config, readers: BTreeMap::new(), idle: TaskName::idle(check.worker_group) }
-    }
-
     /// What this machine's list of `check` says of itself.
     fn is_fixed(check: &'static Check) -> bool {
-        match worker(check).perform(&Request { id: 1, check, operation: Operation::List }) {
+        let worker_config = client::tests::fake::worker_config();
+        let idle = TaskName::idle(check.worker_group);
+        let mut worker = Worker { worker_config, readers: BTreeMap::new(), idle };
+        match worker.perform(&Request { id: 1, check, operation: Operation::List }) {
             ReplyBody::Devices { names, is_fixed, .. } if !names.is_empty() => is_fixed,
             other => panic!("{}: {other:?}", check.name),
         }
@@ -157,36 +144,5 @@ mod tests {
     fn a_list_says_whether_it_stays() {
         assert!(is_fixed(&clock::CHECK) && is_fixed(&limits::CHECK));
         assert!(!is_fixed(&mounts::CHECK), "filesystems come and go");
-    }
-
-    static REHEARSALS: AtomicU32 = AtomicU32::new(0);
-
-    /// Nothing but errors.
-    struct Failing;
-
-    impl Reader for Failing {
-        fn list(&mut self) -> Result<Vec<String>, ReadError> {
-            Err(ReadError::Failed { message: "list".to_owned() })
-        }
-
-        fn read(&mut self, device: &str) -> Result<RawReading, ReadError> {
-            Err(ReadError::Failed { message: device.to_owned() })
-        }
-
-        fn rehearse(&mut self) {
-            REHEARSALS.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    #[test]
-    fn the_errors_of_a_reader_are_rehearsed_once() {
-        let failing = Check { name: "failing", reader: |_, _| Box::new(Failing), ..clock::CHECK };
-        let check: &'static Check = Box::leak(Box::new(failing));
-        let mut worker = worker(check);
-        for id in 1..3 {
-            let failed = worker.perform(&Request { id, check, operation: Operation::List });
-            assert_eq!(failed, ReplyBody::Error(ReadError::Failed { message: "list".to_owned() }));
-        }
-        assert_eq!(REHEARSALS.load(Ordering::Relaxed), 1);
     }
 }

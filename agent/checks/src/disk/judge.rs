@@ -8,7 +8,6 @@ mod nvme;
 mod phy;
 mod pools;
 mod raid;
-mod rehearsed;
 mod scsi;
 mod self_test;
 
@@ -25,8 +24,7 @@ use super::{
 use crate::{
     disk::DiskSettings,
     probe::{
-        Answer, DeviceEvent, Findings, Judge, Now, PollError, RawReading, ReadError, Round, State, UnknownReason,
-        Verdict, unknown,
+        Answer, DeviceEvent, Findings, Judge, Now, PollError, ReadError, Round, State, UnknownReason, Verdict, unknown,
     },
 };
 use assessment::Assessment;
@@ -203,10 +201,6 @@ impl Judge for DiskJudge {
         findings.verdicts = counted.map(|(device, known)| verdict(device, known)).collect();
         findings.hardware = hardware(&self.known);
         findings
-    }
-
-    fn rehearsed(&self, now: &Now) -> Vec<Vec<(String, RawReading)>> {
-        rehearsed::rounds(&self.known, now)
     }
 
     fn save(&mut self) -> Option<Value> {

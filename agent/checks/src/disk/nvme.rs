@@ -66,8 +66,7 @@ pub(super) fn read(roots: &Roots, name: &str) -> Result<(Identity, NvmeReading),
     Ok((identity, NvmeReading { state, ..reading }))
 }
 
-/// What is open already.
-pub(super) fn ask(device: &mut impl Controller, model: &str) -> Result<NvmeReading, ReadError> {
+fn ask(device: &mut impl Controller, model: &str) -> Result<NvmeReading, ReadError> {
     let identify = Part::of(identify(device))?;
     let health = Part::of(health(device, model))?;
     Ok(NvmeReading {

@@ -5,10 +5,8 @@ mod faults;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::probe::{
-    Answer, Findings, Judge, Now, PollError, RawReading, ReadError, Round, State, Verdict, last_saved::LastSaved,
-    unknown::unknown,
+    Answer, Findings, Judge, PollError, ReadError, Round, State, Verdict, last_saved::LastSaved, unknown::unknown,
 };
-use nix::errno::Errno;
 use nodewell_model::Name;
 use serde_json::Value;
 
@@ -183,20 +181,6 @@ impl Judge for MountsJudge {
         self.take(round);
         self.last = self.verdicts();
         Findings { verdicts: self.last.clone(), ..Findings::default() }
-    }
-
-    /// Every disk's filesystem takes no writes any more, has counted an error, and has nothing but errors for who asks.
-    fn rehearsed(&self, _now: &Now) -> Vec<Vec<(String, RawReading)>> {
-        let disks = || self.rows.iter().filter(|row| row.kind == FilesystemKind::Disk).cloned();
-        let well: Vec<Row> = disks().map(|row| Row { is_read_only: false, errors: Some(0), ..row }).collect();
-        let broken: Vec<Row> = disks().map(|row| Row { is_read_only: true, errors: Some(1), ..row }).collect();
-        let table = |rows: &[Row]| RawReading::of(&rows).ok().map(|rows| (TABLE.to_owned(), rows));
-        let failed = |row: &Row| {
-            let reading = MountsReading::from([(row.point.clone(), StatfsResult::Failed(Errno::EIO as i32))]);
-            RawReading::of(&reading).ok().map(|reading| (row.asked.clone(), reading))
-        };
-        let answers = table(&broken).into_iter().chain(broken.iter().filter_map(failed)).collect();
-        vec![table(&well).into_iter().collect(), answers]
     }
 
     fn save(&mut self) -> Option<Value> {

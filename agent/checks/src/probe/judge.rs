@@ -115,13 +115,6 @@ pub trait Judge {
         None
     }
 
-    /// What its devices answer when the root disk dies, round by round: for another judge of the check, so that what
-    /// judges and reports that has run before it is needed.
-    fn rehearsed(&self, now: &Now) -> Vec<Vec<(String, RawReading)>> {
-        let _ = now;
-        Vec::new()
-    }
-
     /// The state to save across restarts, small; `None` if it is as it was last saved.
     fn save(&mut self) -> Option<Value> {
         None

@@ -28,10 +28,6 @@ pub trait Reader {
         self.read(device)
     }
 
-    /// Runs what a device that answers nothing but errors makes it run, and asks none: so that this has run before it
-    /// is needed.
-    fn rehearse(&mut self) {}
-
     /// Whether [`Reader::wait`] is worth calling.
     fn has_events(&self) -> bool {
         false

@@ -131,26 +131,6 @@ impl PollLoop {
         self.judge.hw_counters()
     }
 
-    /// What `judge`, another one of its check, finds in answers as of a machine whose root disk dies, and where each of
-    /// `errors` comes in place of them.
-    pub(super) fn rehearsed(&self, mut judge: Box<dyn Judge>, errors: &[PollError]) -> Vec<Findings> {
-        let mut findings = Vec::new();
-        let mut find = |listed, answers| findings.push(judge.judge(Round { now: now(), listed, answers }));
-        for error in errors {
-            let failed = |device: &String| (device.clone(), Err(error.clone()));
-            find(Ok(self.known.clone()), self.known.iter().map(failed).collect());
-            find(Err(error.clone()), Vec::new());
-        }
-        // All devices are gone.
-        find(Ok(Vec::new()), Vec::new());
-        // What is wrong is reported last.
-        for answers in self.judge.rehearsed(&now()) {
-            find(Ok(self.known.clone()), answers.into_iter().map(|(device, reading)| (device, Ok(reading))).collect());
-        }
-        drop(judge.save());
-        findings
-    }
-
     /// What its judge shows to people.
     pub(super) fn inventory_view(&self) -> Option<InventoryView> {
         self.judge.inventory_view()

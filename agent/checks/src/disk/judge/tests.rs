@@ -162,25 +162,6 @@ fn a_disk_that_goes_with_its_problems_is_reported_once() {
 }
 
 #[test]
-fn what_is_rehearsed_are_disks_that_die() {
-    let mut bench = Bench::new();
-    let plain = || reading_of("S2", Health::Plain { why: "USB".to_owned() });
-    bench.round(vec![
-        ("md0", reading_of("S3", Health::Asleep)),
-        ("nvme0", reading(nvme_with(|_| {}))),
-        ("sda", plain()),
-    ]);
-    let rounds = bench.judge.rehearsed(&bench.now);
-    let mut other = Bench::new();
-    let mut judged = |answers: Vec<(String, RawReading)>| -> Vec<String> {
-        let answers = answers.iter().map(|(device, reading)| (device.as_str(), Ok(reading.clone()))).collect();
-        other.round(answers).verdicts.iter().flat_map(|verdict| reasons(&verdict.state)).collect()
-    };
-    let found: Vec<Vec<String>> = rounds.into_iter().map(&mut judged).collect();
-    assert_eq!(found, [["? DeviceUnreadable", "? DeviceUnreadable"], ["NVMeControllerLost", "DiskOffline"]]);
-}
-
-#[test]
 fn a_machine_without_disks_publishes_nothing() {
     let mut bench = Bench::new();
     bench.one("nvme0", nvme_with(|_| {}));

@@ -129,33 +129,6 @@ fn fault(verdicts: &[Verdict], condition: &str) -> Fault {
     faults[0].clone()
 }
 
-/// The filesystem of a dead disk, as the kernel has it then.
-#[test]
-fn what_is_rehearsed_is_a_root_disk_that_dies() {
-    let mut node = node(vec![disk("/", "ext4", "sda1"), disk("/data", "xfs", "sdb1")]);
-    assert_eq!(node.reported(), []);
-    let now = Now { wall: Timestamp::UNIX_EPOCH, boottime: Duration::ZERO, boot_id: "one".to_owned() };
-    let rounds = node.judge.rehearsed(&now);
-    assert_eq!(node.reported(), [], "it is another judge's");
-    let mut other = MountsJudge::new(MountsSettings::default());
-    let mut found = Vec::new();
-    for answers in rounds {
-        let answers = answers.into_iter().map(|(device, reading)| (device, Ok(reading))).collect();
-        found.push(reported(&other.judge(Round { now: now.clone(), listed: Ok(Vec::new()), answers }).verdicts));
-    }
-    let expected = [
-        ("ReadonlyFilesystem", "FilesystemIsReadOnly", "sda1"),
-        ("DiskUnhealthy", "Ext4Error", "sda1"),
-        ("MountHung", "MountUnusable", "/"),
-        ("XfsShutdown", "XfsHasShutdown", "sdb1"),
-    ];
-    assert_eq!(found.len(), 2);
-    assert_eq!(found[0], [], "before it dies");
-    for (condition, reason, subject) in expected {
-        assert!(found[1].contains(&is(condition, reason, subject)[0]), "{reason}: {found:?}");
-    }
-}
-
 #[test]
 fn a_full_filesystem_is_reported_until_it_is_well_below() {
     let row = disk("/data", "ext4", "sda1");

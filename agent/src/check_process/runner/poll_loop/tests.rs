@@ -1,11 +1,6 @@
 //! Rounds: what the judge receives when devices answer, hang, die, vanish, and which are asked when.
 
-use jiff::Timestamp;
-use nodewell_checks::{
-    CHECKS, Settings, disk,
-    pod_names::PodNames,
-    probe::{NoAnswer, RawReading},
-};
+use nodewell_checks::{disk, probe::RawReading};
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
@@ -312,40 +307,4 @@ async fn a_reader_is_asked_with_the_cursor_of_its_judge() {
     round(&mut poll_loop, &mut worker_client).await;
     round(&mut poll_loop, &mut worker_client).await;
     assert_eq!(*seen.lock().unwrap(), [Some(0), Some(1)]);
-}
-
-fn errors() -> [PollError; 2] {
-    let silent = PollError::NoAnswer(NoAnswer::asked(Timestamp::UNIX_EPOCH, "no answer"));
-    [silent, PollError::Read(ReadError::Failed { message: "Input/output error".to_owned() })]
-}
-
-#[tokio::test]
-async fn what_is_rehearsed_is_judged_by_another_judge() {
-    let (mut poll_loop, judge) = poll_loop(HOUR);
-    round(&mut poll_loop, &mut worker_client_with(&disks(Act::Answer))).await;
-    let other = RecordingJudge::default();
-    let findings = poll_loop.rehearsed(Box::new(other.clone()), &errors());
-    assert_eq!(judge.0.lock().unwrap().len(), 1, "its own judge heard of nothing else");
-    let rounds = other.0.lock().unwrap();
-    let labels = |round: &Round| round.answers.iter().map(|(_, answer)| label(answer)).collect::<Vec<_>>();
-    let judged: Vec<_> = rounds.iter().map(|round| (round.listed.is_ok(), labels(round))).collect();
-    let none = || Vec::new();
-    let expected =
-        [(true, vec!["silent"; 3]), (false, none()), (true, vec!["failed"; 3]), (false, none()), (true, none())];
-    assert_eq!((judged, findings.len()), (expected.to_vec(), 5));
-}
-
-/// Of the checks as they are, with devices of whatever names.
-#[tokio::test]
-async fn every_judge_takes_what_is_rehearsed() {
-    let settings = Settings::default();
-    for check in CHECKS.iter().copied() {
-        let judge = || (check.judge)(&settings, &PodNames::default());
-        let timing = PollTiming { interval: HOUR, deadline: HOUR };
-        let mut poll_loop = PollLoop::new(check, timing, judge(), None);
-        poll_loop.known = ["nvme0", "sda", check.name].map(str::to_owned).to_vec();
-        let findings = poll_loop.rehearsed(judge(), &errors());
-        let silent: Vec<_> = findings[0].verdicts.iter().map(|verdict| verdict.subject.as_str()).collect();
-        assert!(*check != disk::CHECK || silent == ["disk", "nvme0", "sda"], "{silent:?}");
-    }
 }
