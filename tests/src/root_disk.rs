@@ -7,7 +7,10 @@ use std::{
     fs::{self, File},
     path::{Path, PathBuf},
     process::Command,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
@@ -30,6 +33,8 @@ done
 mkdir -p "$1/state-on-disk" "$2/state" && mount --bind "$1/state-on-disk" "$1$2/state" || exit 1
 root=$1; shift 2; cd / && exec chroot "$root" "$@"
 "#;
+/// One at a time: to compact memory waits for each page that is being read, and keeps pages of others locked meanwhile.
+static HANGING: Mutex<()> = Mutex::new(());
 /// Something that no process has read yet.
 const UNREAD: &str = "unread";
 
@@ -92,17 +97,18 @@ impl RootDisk {
     /// process has locked. It ends when the answer is dropped.
     #[must_use]
     pub fn hang(&self) -> Hang<'_> {
+        let alone = HANGING.lock().unwrap_or_else(PoisonError::into_inner);
         output_of("fsfreeze", &["--freeze"], &self.disk.mount_point());
         let frozen = Frozen(self);
-        self.limit(1);
         // Locked pages of a file, too, are lost so where its filesystem has large folios.
         fs::write("/proc/sys/vm/compact_memory", "1").unwrap();
+        self.limit(1);
         // Mapped pages that are not locked are taken away here, all others with the file's.
         self.memory.write("memory.force_empty", "0");
         self.forget_pages();
         let mut argv = self.reads.enter();
         argv.extend(["cat".into(), self.disk.mount_point().join(UNREAD).into_os_string()]);
-        Hang { _frozen: frozen, stranger: Process::start(&argv, Path::new("/dev/null")).unwrap() }
+        Hang { _frozen: frozen, _alone: alone, stranger: Process::start(&argv, Path::new("/dev/null")).unwrap() }
     }
 
     fn limit(&self, bytes_per_second: u64) {
@@ -134,6 +140,7 @@ impl Default for RootDisk {
 pub struct Hang<'a> {
     /// Let go first: a process that waits for the disk may not even be killed.
     _frozen: Frozen<'a>,
+    _alone: MutexGuard<'static, ()>,
     stranger: Process,
 }
 
