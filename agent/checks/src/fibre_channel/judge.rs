@@ -2,13 +2,12 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use nodewell_model::{Hardware, Name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::reader::{ALL, FibreChannelReading, Port};
 use crate::probe::{
-    Answer, Fault, Findings, Judge, Now, PollError, ReadError, Round, State, Verdict,
+    Answer, Fault, Findings, Judge, Now, PollError, ReadError, Round, State,
     boot_history::BootHistory,
     debounce::DebounceTimes,
     flapping::{self, FlappingSign},
@@ -99,34 +98,6 @@ impl FibreChannelJudge {
         // What was never online has nothing to be remembered.
         self.history.state.ports.retain(|_, seen| seen.was_online);
     }
-
-    fn findings(&self) -> Findings {
-        let verdict = |(subject, state): (&String, &State)| Verdict {
-            condition: Name::fixed(CONDITION),
-            subject: subject.clone(),
-            state: state.clone(),
-        };
-        let hardware = (!self.last.is_empty()).then(|| self.hardware());
-        Findings {
-            verdicts: self.last.iter().map(verdict).collect(),
-            hardware: hardware.into_iter().collect(),
-            ..Findings::default()
-        }
-    }
-
-    fn hardware(&self) -> Hardware {
-        let mut states: BTreeMap<String, u32> = BTreeMap::new();
-        for state in self.last.values() {
-            let word = match state {
-                State::Healthy { .. } => continue,
-                State::Faulty(_) => "down",
-                State::Unknown { .. } => "not answering",
-            };
-            *states.entry(word.to_owned()).or_default() += 1;
-        }
-        let total = u32::try_from(self.last.len()).unwrap_or(u32::MAX);
-        Hardware { class: "Fibre Channel ports".to_owned(), total, states, ..Hardware::default() }
-    }
 }
 
 impl Judge for FibreChannelJudge {
@@ -138,7 +109,7 @@ impl Judge for FibreChannelJudge {
         if let Some(answer) = round.answer_of(ALL) {
             self.take(answer, &now);
         }
-        self.findings()
+        Findings::of_class(CONDITION, "Fibre Channel ports", "down", &self.last)
     }
 
     fn save(&mut self) -> Option<Value> {

@@ -1,5 +1,7 @@
 //! What a judge returns: the state of each device, and what happened.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use nodewell_faults::{message, message::reason_of, reason};
 use nodewell_message::MessageArgs;
@@ -18,6 +20,39 @@ pub struct Findings {
     pub recoveries: Vec<RecoveryEvidence>,
     /// One for each class of devices.
     pub hardware: Vec<Hardware>,
+}
+
+impl Findings {
+    /// Devices of one class, each of them judged for one condition; `faulty` is the word for what has a fault. Without
+    /// any device the machine has none of that class.
+    pub(crate) fn of_class(
+        condition: &'static str,
+        class: &str,
+        faulty: &str,
+        devices: &BTreeMap<String, State>,
+    ) -> Self {
+        let verdict = |(subject, state): (&String, &State)| Verdict {
+            condition: Name::fixed(condition),
+            subject: subject.clone(),
+            state: state.clone(),
+        };
+        let mut states: BTreeMap<String, u32> = BTreeMap::new();
+        for state in devices.values() {
+            let word = match state {
+                State::Healthy { .. } => continue,
+                State::Faulty(_) => faulty,
+                State::Unknown { .. } => "not answering",
+            };
+            *states.entry(word.to_owned()).or_default() += 1;
+        }
+        let total = u32::try_from(devices.len()).unwrap_or(u32::MAX);
+        let hardware = Hardware { class: class.to_owned(), total, states, ..Hardware::default() };
+        Self {
+            verdicts: devices.iter().map(verdict).collect(),
+            hardware: (total > 0).then_some(hardware).into_iter().collect(),
+            ..Self::default()
+        }
+    }
 }
 
 /// How one device is, in the eyes of one condition.

@@ -4,13 +4,12 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_message::MessageArgs;
-use nodewell_model::{Hardware, Name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::reading::{ALL, Fan, SensorsReading, Temperature};
 use crate::probe::{
-    Answer, Fault, Findings, Judge, Now, PollError, ReadError, Round, State, Verdict,
+    Answer, Fault, Findings, Judge, Now, PollError, ReadError, Round, State,
     boot_history::BootHistory,
     debounce::{Debounce, DebounceTimes},
     flapping::{self, FlappingSign},
@@ -148,35 +147,6 @@ impl SensorsJudge {
         sensors.retain(|subject, sensor| sensor.has_answered || self.last.contains_key(subject));
         self.history.state.sensors = sensors;
     }
-
-    fn findings(&self) -> Findings {
-        let condition = || Name::fixed(CONDITION);
-        let verdict = |(subject, state): (&String, &State)| Verdict {
-            condition: condition(),
-            subject: subject.clone(),
-            state: state.clone(),
-        };
-        let hardware = (!self.last.is_empty()).then(|| self.hardware());
-        Findings {
-            verdicts: self.last.iter().map(verdict).collect(),
-            hardware: hardware.into_iter().collect(),
-            ..Findings::default()
-        }
-    }
-
-    fn hardware(&self) -> Hardware {
-        let mut states: BTreeMap<String, u32> = BTreeMap::new();
-        for state in self.last.values() {
-            let word = match state {
-                State::Healthy { .. } => continue,
-                State::Faulty(_) => "faulty",
-                State::Unknown { .. } => "not answering",
-            };
-            *states.entry(word.to_owned()).or_default() += 1;
-        }
-        let total = u32::try_from(self.last.len()).unwrap_or(u32::MAX);
-        Hardware { class: "fans and temperatures".to_owned(), total, states, ..Hardware::default() }
-    }
 }
 
 impl Judge for SensorsJudge {
@@ -188,7 +158,7 @@ impl Judge for SensorsJudge {
         if let Some(answer) = round.answer_of(ALL) {
             self.take(answer, &now);
         }
-        self.findings()
+        Findings::of_class(CONDITION, "fans and temperatures", "faulty", &self.last)
     }
 
     fn save(&mut self) -> Option<Value> {
