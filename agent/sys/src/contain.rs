@@ -11,6 +11,9 @@ use std::{
     process::Command,
 };
 
+/// What the kernel is to end first, were memory to run out: we are protected, and what we start must not be.
+const OOM_SCORE_ADJ: &[u8] = b"500\n";
+
 /// What one process of the child's may use at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rlimits {
@@ -47,6 +50,7 @@ pub fn contain(command: &mut Command, containment: Containment) {
 fn enter(containment: &Containment) -> io::Result<()> {
     // SAFETY: takes no argument; a fresh child is no group's leader, so that it always succeeds.
     checked(unsafe { libc::setsid() })?;
+    end_first();
     if let Some(cgroup) = &containment.cgroup {
         // SAFETY: two bytes of a constant.
         let written = unsafe { libc::write(cgroup.as_raw_fd(), b"0\n".as_ptr().cast(), 2) };
@@ -63,6 +67,20 @@ fn enter(containment: &Containment) -> io::Result<()> {
     reset_signals();
     close_descriptors();
     Ok(())
+}
+
+/// Before exec, so that what the program starts at once is not as protected as we are. Where that cannot be set, the
+/// program is run all the same.
+fn end_first() {
+    // SAFETY: a constant path.
+    let file = unsafe { libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
+    if file >= 0 {
+        // SAFETY: the bytes of a constant, to a descriptor that was opened for them and is closed for good.
+        unsafe {
+            libc::write(file, OOM_SCORE_ADJ.as_ptr().cast(), OOM_SCORE_ADJ.len());
+            libc::close(file);
+        }
+    }
 }
 
 /// Never above what we have ourselves: raising a limit would need a privilege.
@@ -133,6 +151,14 @@ mod tests {
             "ulimit -Hn; ulimit -Hc; read _ _ _ _ group session _ </proc/self/stat; test $session != $PPID && echo own",
         );
         assert_eq!(String::from_utf8_lossy(&out.stdout), "64\n0\nown\n");
+    }
+
+    /// A plug-in that forks in its first moment may not leave a process that the kernel would spare.
+    #[test]
+    fn what_it_starts_at_once_is_ended_first_too() {
+        let own = "read own </proc/self/oom_score_adj";
+        let out = sh(&format!("{own}; (read child </proc/self/oom_score_adj; echo $own $child)"));
+        assert_eq!(String::from_utf8_lossy(&out.stdout), "500 500\n");
     }
 
     #[test]

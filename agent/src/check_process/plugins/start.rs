@@ -2,16 +2,13 @@
 
 use std::{
     os::fd::OwnedFd,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Stdio},
 };
 
 use nodewell_checks::plugin::{Program, RunEnd};
 use nodewell_sys::contain::{Containment, Rlimits, contain};
 use tokio::process::Child;
-
-/// What the kernel would end first, were memory to run out: we are protected, and what we start must not be.
-const OOM_SCORE: &str = "500";
 
 /// All that a start needs.
 pub(super) struct Start {
@@ -33,18 +30,6 @@ impl Start {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         contain(&mut command, Containment { rlimits: self.rlimits, cgroup: self.cgroup });
         let child = tokio::process::Command::from(command).kill_on_drop(true).spawn();
-        let child = child.map_err(|error| RunEnd::NotStarted(error.to_string()))?;
-        if let Some(pid) = child.id() {
-            set_oom_score_adj(pid);
-        }
-        Ok(child)
-    }
-}
-
-/// What cannot be set stays as it is: that is never less protected.
-fn set_oom_score_adj(pid: u32) {
-    let file = Path::new("/proc").join(pid.to_string()).join("oom_score_adj");
-    if let Err(error) = std::fs::write(file, OOM_SCORE) {
-        tracing::debug!(%error, pid, "a plug-in is as protected from the kernel as we are");
+        child.map_err(|error| RunEnd::NotStarted(error.to_string()))
     }
 }
