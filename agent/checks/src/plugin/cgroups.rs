@@ -20,6 +20,8 @@ use crate::cgroup::{self, Cgroups};
 const OURS: &str = "check-process";
 const THEIRS: &str = "plugins";
 const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
+/// Beside our leaf and theirs: what the kernel takes for the cgroups themselves, and systemd's shell at a reload.
+const SLACK_BYTES: u64 = 16 << 20;
 /// The period of `cpu.max`, the kernel's own default.
 const CPU_PERIOD_MICROS: u64 = 100_000;
 
@@ -30,6 +32,14 @@ pub struct Limits {
     pub tasks: u64,
     /// Of one core.
     pub cpu_percent: u64,
+}
+
+/// What this process and its workers have of what the service may use, whatever runs do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Own {
+    /// They get no more of it either.
+    pub memory_bytes: u64,
+    pub tasks: u64,
 }
 
 /// Our part of the cgroup tree.
@@ -51,16 +61,16 @@ pub enum CgroupError {
 
 impl PluginCgroups {
     /// Makes cgroups below the service's own cgroup, into which processes of other services may not come. This process
-    /// moves into a leaf of its own, in which it may use `own_memory_bytes`.
+    /// moves into a leaf of its own; runs may use, all together, what `own` leaves of the service's limits.
     ///
     /// # Errors
     /// What the system does not have or allow; nothing is lost but the limits.
-    pub fn create(proc: &Path, own_memory_bytes: u64, limits: Limits) -> Result<Self, CgroupError> {
+    pub fn create(proc: &Path, own: Own, limits: Limits) -> Result<Self, CgroupError> {
         let service = own_cgroup(proc).ok_or(CgroupError::NoVersion2)?;
-        Self::below(&service, own_memory_bytes, limits)
+        Self::below(&service, own, limits)
     }
 
-    fn below(service: &Path, own_memory_bytes: u64, limits: Limits) -> Result<Self, CgroupError> {
+    fn below(service: &Path, own: Own, limits: Limits) -> Result<Self, CgroupError> {
         let (ours, theirs) = (service.join(OURS), service.join(THEIRS));
         for folder in [&ours, &theirs] {
             make(folder)?;
@@ -73,7 +83,11 @@ impl PluginCgroups {
             let enabled = put(&service.join("cgroup.subtree_control"), &format!("+{controller}"));
             let _ = enabled.and_then(|()| put(&theirs.join("cgroup.subtree_control"), &format!("+{controller}")));
         }
-        limit(&ours, "memory.max", &own_memory_bytes.to_string());
+        limit(&ours, "memory.max", &own.memory_bytes.to_string());
+        // Else many runs at their limits would meet the service's, which are ours too: then no worker could be started.
+        for (file, own) in [("memory.max", own.memory_bytes + SLACK_BYTES), ("pids.max", own.tasks)] {
+            limit(&theirs, file, &left_of(&service.join(file), own));
+        }
         Ok(Self { folder: theirs, limits })
     }
 
@@ -186,6 +200,13 @@ fn put(file: &Path, value: &str) -> Result<(), CgroupError> {
     let open = |file: &Path| -> io::Result<File> { OpenOptions::new().write(true).open(file) };
     let written = open(file).and_then(|mut open| open.write_all(value.as_bytes()));
     written.map_err(|error| CgroupError::Refused(file.to_owned(), error))
+}
+
+/// What `own` leaves of the limit in this file, and half of it at least: an administrator may have given the service
+/// less than we expect. Of what is not limited it leaves all.
+fn left_of(file: &Path, own: u64) -> String {
+    let whole = fs::read_to_string(file).ok().and_then(|text| text.trim().parse::<u64>().ok());
+    whole.map_or_else(|| "max".to_owned(), |whole| whole.saturating_sub(own).max(whole / 2).to_string())
 }
 
 /// A limit that the kernel does not have is none.

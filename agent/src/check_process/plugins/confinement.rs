@@ -11,7 +11,7 @@ use nix::{
     sys::signal::{Signal, killpg},
     unistd::Pid,
 };
-use nodewell_checks::plugin::{Limits, Orphans, PluginCgroups, RunCgroup};
+use nodewell_checks::plugin::{Limits, Orphans, Own, PluginCgroups, RunCgroup};
 use nodewell_sys::contain::{Rlimits, adopt_orphans};
 use nodewell_time::Backoff;
 use tokio::{sync::Semaphore, time::sleep};
@@ -20,8 +20,10 @@ use tokio::{sync::Semaphore, time::sleep};
 const AT_ONCE: usize = 16;
 /// What all processes of one run may use. Scripts in Python or Perl need a tenth of the memory.
 pub(super) const LIMITS: Limits = Limits { memory_bytes: 256 << 20, tasks: 128, cpu_percent: 100 };
-/// What the check process needs for its own work and its workers, several times over.
-const OWN_MEMORY_BYTES: u64 = 48 << 20;
+/// What the check process needs for its own work and its workers, several times over. Tasks: a thread for each program
+/// that is being started, for each state that is saved, for each filesystem that is tried; two worker groups, each with
+/// a worker and two that hang in the kernel. That is some forty.
+const OWN: Own = Own { memory_bytes: 48 << 20, tasks: 128 };
 /// A program's state, not its logs.
 const FILE_BYTES: u64 = 64 << 20;
 /// What most systems give a login.
@@ -115,7 +117,7 @@ impl Isolation {
     fn prepare(is_service: bool) -> Self {
         // Only systemd can have delegated a cgroup to us: others are not ours to divide.
         if is_service {
-            match PluginCgroups::create(&PathBuf::from("/proc"), OWN_MEMORY_BYTES, LIMITS) {
+            match PluginCgroups::create(&PathBuf::from("/proc"), OWN, LIMITS) {
                 Ok(cgroups) => return Self::Cgroups(cgroups),
                 Err(error) => tracing::info!(%error, "plug-ins run without cgroups of their own"),
             }
@@ -208,5 +210,24 @@ impl Drop for RunContainment {
             let _ = killpg(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
             orphans.borrow_mut().ended(pid);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By `nodewell-check.service`.
+    fn of_the_service(key: &str) -> u64 {
+        let unit = include_str!("../../../../systemd/nodewell-check.service");
+        let value = unit.lines().find_map(|line| line.strip_prefix(key)).unwrap();
+        value.strip_suffix('M').map_or_else(|| value.parse().unwrap(), |mib| mib.parse::<u64>().unwrap() << 20)
+    }
+
+    #[test]
+    fn a_run_at_its_limits_leaves_room_for_others_and_for_checks() {
+        let (memory_bytes, tasks) = (of_the_service("MemoryMax="), of_the_service("TasksMax="));
+        assert!(LIMITS.memory_bytes + LIMITS.memory_bytes / 2 + OWN.memory_bytes < memory_bytes, "{memory_bytes}");
+        assert!(2 * LIMITS.tasks + OWN.tasks < tasks, "{tasks}");
     }
 }

@@ -10,6 +10,7 @@ use nodewell_sys::contain::{Containment, Rlimits, contain};
 use super::*;
 
 const LIMITS: Limits = Limits { memory_bytes: 64 << 20, tasks: 8, cpu_percent: 50 };
+const OWN: Own = Own { memory_bytes: 48 << 20, tasks: 128 };
 
 #[test]
 fn the_own_cgroup_is_found_below_its_mount() {
@@ -32,29 +33,58 @@ fn the_own_cgroup_is_found_below_its_mount() {
     assert_eq!(own_cgroup(proc.path()), None);
 }
 
-#[test]
-fn limits_are_written_where_the_kernel_has_them() {
+/// A service's cgroup with these limits, and the files in it that the kernel would make.
+fn service(memory_max: &str, pids_max: &str) -> tempfile::TempDir {
     let service = tempfile::tempdir().unwrap();
-    let run = service.path().join("plugins/1");
-    fs::create_dir_all(&run).unwrap();
-    fs::create_dir_all(service.path().join("check-process")).unwrap();
+    let write = |file: &str, text: &str| {
+        let path = service.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write("memory.max", memory_max);
+    write("pids.max", pids_max);
     for file in [
         "check-process/cgroup.procs",
         "check-process/memory.max",
+        "plugins/memory.max",
+        "plugins/pids.max",
         "plugins/1/memory.max",
         "plugins/1/pids.max",
         "plugins/1/cpu.max",
     ] {
-        fs::write(service.path().join(file), "").unwrap();
+        write(file, "");
     }
-    let cgroups = PluginCgroups::below(service.path(), 48 << 20, LIMITS).unwrap();
+    service
+}
+
+#[test]
+fn limits_are_written_where_the_kernel_has_them() {
+    let service = service("536870912\n", "512\n");
+    let cgroups = PluginCgroups::below(service.path(), OWN, LIMITS).unwrap();
     cgroups.run_cgroup("1").unwrap();
     let read = |file: &str| fs::read_to_string(service.path().join(file)).unwrap();
     assert_eq!(read("check-process/cgroup.procs"), std::process::id().to_string());
     assert_eq!(read("check-process/memory.max"), (48 << 20).to_string());
     assert_eq!((read("plugins/1/memory.max"), read("plugins/1/pids.max")), ((64 << 20).to_string(), "8".to_owned()));
     assert_eq!(read("plugins/1/cpu.max"), "50000 100000");
+    let run = service.path().join("plugins/1");
     assert!(!run.join("memory.swap.max").exists(), "no file of the kernel's is ever made");
+}
+
+/// Memory and tasks that all runs may use together, of a service that may use so much.
+fn of_all_runs(memory_max: &str, pids_max: &str) -> (String, String) {
+    let service = service(memory_max, pids_max);
+    PluginCgroups::below(service.path(), OWN, LIMITS).unwrap();
+    let read = |file: &str| fs::read_to_string(service.path().join(file)).unwrap();
+    (read("plugins/memory.max"), read("plugins/pids.max"))
+}
+
+#[test]
+fn all_runs_together_leave_the_check_process_what_it_needs() {
+    // 48 MiB for its leaf, and 16 that are in neither.
+    assert_eq!(of_all_runs("536870912\n", "512\n"), ((448 << 20).to_string(), "384".to_owned()));
+    assert_eq!(of_all_runs("max\n", "max\n"), ("max".to_owned(), "max".to_owned()), "what is not limited stays so");
+    assert_eq!(of_all_runs("67108864\n", "100\n"), ((32 << 20).to_string(), "50".to_owned()), "half of what is little");
 }
 
 #[test]
