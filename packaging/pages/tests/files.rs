@@ -73,7 +73,7 @@ fn the_lists_name_what_is_there() {
 #[test]
 fn each_way_in_which_list_and_tree_come_apart_fails() {
     type Break = fn(&TempDir);
-    let cases: [(Break, &str); 13] = [
+    let cases: [(Break, &str); 15] = [
         (
             |tree| fs::remove_file(tree.path().join("packaging/grants.toml")).unwrap(),
             "names packaging/grants.toml, which is not",
@@ -96,6 +96,14 @@ fn each_way_in_which_list_and_tree_come_apart_fails() {
         (
             |tree| edit(tree, "systemd/nodewell-disk.service", "/usr/bin/nodewell-checks", "/usr/bin/nodewell-disk"),
             "a unit starts /usr/bin/nodewell-disk, which is in no package",
+        ),
+        (
+            |tree| edit(tree, "systemd/nodewell-gpu.service", "TasksMax=", "#"),
+            "systemd/nodewell-gpu.service has no TasksMax= of its own",
+        ),
+        (
+            |tree| edit(tree, "systemd/nodewell.slice", "CPUWeight=300", "CPUWeight=300\nTasksMax=256"),
+            "systemd/nodewell.slice has a limit, which one service could take up for all",
         ),
         (
             |tree| edit(tree, "packaging/dist", " \"$folder/nodewell-controller\"", ""),
