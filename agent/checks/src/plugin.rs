@@ -8,7 +8,7 @@ pub mod result;
 pub mod schedule;
 pub mod states;
 
-pub use cgroups::{Limits, Own, PluginCgroups, RunCgroup};
+pub use cgroups::{Limits, MemoryKill, Own, PluginCgroups, RunCgroup};
 pub use orphans::Orphans;
 pub use program::{Program, ProgramError};
 pub use result::{PluginStatus, RunEnd, RunResult, judge};

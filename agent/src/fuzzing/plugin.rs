@@ -16,7 +16,8 @@ pub fn plugin(input: &[u8]) {
     let Some((choice, output)) = input.split_first() else { return };
     let status = i32::from(choice & 0x1f);
     let end = match choice >> 5 {
-        0..=3 => RunEnd::Exited(status),
+        0..=2 => RunEnd::Exited(status),
+        3 => RunEnd::MemoryShortage,
         4 => RunEnd::Signalled(status),
         5 => RunEnd::TimedOut,
         6 => RunEnd::OutOfMemory,

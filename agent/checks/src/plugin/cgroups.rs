@@ -122,6 +122,15 @@ impl Drop for PluginCgroups {
     }
 }
 
+/// Why the kernel ended a run for its memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryKill {
+    /// It needed more than a run may.
+    OwnLimit,
+    /// All runs together, or the node, had none left.
+    Shortage,
+}
+
 /// The cgroup of one run.
 #[derive(Debug)]
 pub struct RunCgroup {
@@ -158,12 +167,15 @@ impl RunCgroup {
         }
     }
 
-    /// Whether the kernel ended something in it for its memory.
+    /// Whether the kernel ended something in it for its memory: `oom_kill` counts what was ended in here, `oom` how often
+    /// that was for a limit that is met in here (`Documentation/admin-guide/cgroup-v2.rst`).
     #[must_use]
-    pub fn ran_out_of_memory(&self) -> bool {
+    pub fn memory_kill(&self) -> Option<MemoryKill> {
         let events = fs::read_to_string(self.folder.join("memory.events")).unwrap_or_default();
-        let killed = events.lines().find_map(|line| line.strip_prefix("oom_kill "));
-        killed.is_some_and(|times| times != "0")
+        let has_counted =
+            |name: &str| events.lines().any(|line| line.strip_prefix(name).is_some_and(|times| times != "0"));
+        let kill = if has_counted("oom ") { MemoryKill::OwnLimit } else { MemoryKill::Shortage };
+        has_counted("oom_kill ").then_some(kill)
     }
 }
 

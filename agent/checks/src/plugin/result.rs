@@ -17,6 +17,8 @@ pub enum RunEnd {
     TimedOut,
     /// By the kernel, when all of it together needed more memory than it may.
     OutOfMemory,
+    /// By the kernel, when all plug-ins together, or the node, had no memory left.
+    MemoryShortage,
     /// Its program may not be run; why.
     Refused(String),
     /// It could not be started; why.
@@ -62,6 +64,9 @@ pub fn judge(protocol: Protocol, end: &RunEnd, output: &[u8], limit_bytes: usize
         RunEnd::TimedOut => unknown(Keys { silent: "PluginTimedOut", printed: "PluginTimedOut/output" }, &[], &output),
         RunEnd::OutOfMemory => {
             unknown(Keys { silent: "PluginKilled/memory", printed: "PluginKilled/memory-output" }, &[], &output)
+        }
+        RunEnd::MemoryShortage => {
+            unknown(Keys { silent: "PluginKilled/shortage", printed: "PluginKilled/shortage-output" }, &[], &output)
         }
         // Neither has printed anything.
         RunEnd::Refused(error) => unknown(Keys::silent("PluginRefused"), &[("error", error)], ""),
@@ -173,6 +178,12 @@ mod tests {
             of(RunEnd::Signalled(11), "").message,
             "ended by signal 11; see the kernel log, and journalctl -u nodewell-check"
         );
+        let shortage = of(RunEnd::MemoryShortage, "halfway");
+        assert_eq!(shortage.why.unwrap().as_str(), "PluginKilled");
+        assert!(
+            shortage.message.contains("all plug-ins together, or the node") && shortage.message.contains("halfway")
+        );
+        assert!(of(RunEnd::OutOfMemory, "").message.starts_with("exceeded its memory limit and was killed; "));
         assert_eq!(of(RunEnd::Exited(2), "").message, "exit status 2; run it by hand with env -i PATH=$PATH");
         assert_eq!(of(RunEnd::Exited(1), "").message, "exit status 1, no output; make the plug-in print what it found");
         assert_eq!(of(RunEnd::Refused("x".to_owned()), "").why.unwrap().as_str(), "PluginRefused");

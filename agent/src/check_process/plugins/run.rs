@@ -2,7 +2,7 @@
 
 use std::{os::unix::process::ExitStatusExt, path::PathBuf, process::ExitStatus, rc::Rc, time::Duration};
 
-use nodewell_checks::plugin::{RunEnd, RunResult, judge};
+use nodewell_checks::plugin::{MemoryKill, RunCgroup, RunEnd, RunResult, judge};
 use nodewell_rules::plugin::{PluginTask, Protocol, Task};
 use tokio::{
     process::Child,
@@ -139,8 +139,10 @@ impl Job {
             Some(Err(error)) => RunEnd::NotStarted(error.to_string()),
             None => RunEnd::TimedOut,
         };
-        if containment.cgroup.as_ref().is_some_and(|cgroup| end != RunEnd::Exited(0) && cgroup.ran_out_of_memory()) {
-            end = RunEnd::OutOfMemory;
+        if end != RunEnd::Exited(0)
+            && let Some(kill) = containment.cgroup.as_ref().and_then(RunCgroup::memory_kill)
+        {
+            end = killed(kill);
         }
         let stuck = reap(child, containment, pid).await;
         let output = output_of(output).await;
@@ -186,6 +188,13 @@ fn run_end(status: ExitStatus) -> RunEnd {
     match (status.code(), status.signal()) {
         (Some(code), _) => RunEnd::Exited(code),
         (None, signal) => RunEnd::Signalled(signal.unwrap_or_default()),
+    }
+}
+
+fn killed(kill: MemoryKill) -> RunEnd {
+    match kill {
+        MemoryKill::OwnLimit => RunEnd::OutOfMemory,
+        MemoryKill::Shortage => RunEnd::MemoryShortage,
     }
 }
 

@@ -88,6 +88,22 @@ fn all_runs_together_leave_the_check_process_what_it_needs() {
 }
 
 #[test]
+fn a_run_that_had_no_memory_is_no_run_that_took_too_much() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunCgroup { folder: folder.path().to_owned() };
+    let after = |oom: u32, oom_kill: u32| {
+        let events = format!("low 0\nhigh 0\nmax 7\noom {oom}\noom_kill {oom_kill}\noom_group_kill 1\n");
+        fs::write(folder.path().join("memory.events"), events).unwrap();
+        run.memory_kill()
+    };
+    assert_eq!(run.memory_kill(), None, "without a controller");
+    assert_eq!(after(0, 0), None);
+    assert_eq!(after(2, 0), None, "it was refused memory, and lived");
+    assert_eq!(after(1, 3), Some(MemoryKill::OwnLimit));
+    assert_eq!(after(0, 3), Some(MemoryKill::Shortage));
+}
+
+#[test]
 fn what_detaches_itself_is_still_in_its_room() {
     let Some(tree) = Tree::mounted() else { return };
     let run = RunCgroup { folder: tree.folder.path().join("nodewell-test-run") };
