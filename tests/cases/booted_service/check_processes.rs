@@ -2,7 +2,8 @@
 //! late.
 //!
 //! Not shown here, because the container has neither: that `MemoryMax=` is enforced and its kill is counted
-//! (no memory controller), and that nodewell-check reads tracefs (the kernel has none).
+//! (no memory controller; a guest has one, `tests/vm/cases/plugin_limits.rs`), and that nodewell-check reads tracefs
+//! (the kernel has none).
 
 use std::path::Path;
 
