@@ -20,6 +20,7 @@ mod nvme_warning;
 mod out_of_memory;
 mod packed_modules;
 mod pcie_errors;
+mod plugin_limits;
 mod raid_card;
 mod sata_smart;
 mod scsi_disk;
@@ -51,6 +52,7 @@ fn main() -> std::process::ExitCode {
         out_of_memory::list,
         packed_modules::list,
         pcie_errors::list,
+        plugin_limits::list,
         raid_card::list,
         sata_smart::list,
         scsi_disk::list,

@@ -25,7 +25,8 @@ pub const PATIENCE: Duration = Duration::from_secs(420);
 /// Between two looks into the guest: each costs it a process.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// What is asked of a guest that failed a case.
-const SHOW_LOGS: &str = "dmesg | tail -n 60; echo '--- the agent:'; tail -n 40 /run/agent.log; nodewell status";
+const SHOW_LOGS: &str = "dmesg | tail -n 60; echo '--- the agent:'; tail -n 40 /run/agent.log; nodewell status; \
+                         [ ! -d /run/systemd/system ] || journalctl --no-pager --quiet --lines 60 --unit 'nodewell*'";
 /// It may be the guest that is broken.
 const LAST_PATIENCE: Duration = Duration::from_secs(20);
 
