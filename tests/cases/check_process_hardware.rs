@@ -14,7 +14,7 @@ use nix::{
 use nodewell_model::view::ConditionView;
 use nodewell_tests::{
     agent::{Agent, Plan},
-    check_process::{CheckProcess, runs},
+    check_process::{CheckProcess, code_kib, runs, threads_of},
     root_disk::RootDisk,
     suite::{Need, Suite},
     wait::until,
@@ -28,7 +28,16 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("more_devices_than_a_report_holds_hang_at_once", more_devices_than_a_report_holds_hang_at_once)
         .case("a_stopped_worker_is_replaced", a_stopped_worker_is_replaced)
         .case("a_worker_ends_with_its_check_process", a_worker_ends_with_its_check_process)
-        .case_with(ROOT_DISK, "rounds_go_on_while_the_root_disk_hangs", rounds_go_on_while_the_root_disk_hangs)
+        .case_with(
+            ROOT_DISK,
+            "the_first_faults_are_found_while_the_root_disk_hangs",
+            the_first_faults_are_found_while_the_root_disk_hangs,
+        )
+        .case_with(
+            ROOT_DISK,
+            "the_first_device_that_hangs_is_reported_while_the_root_disk_hangs",
+            the_first_device_that_hangs_is_reported_while_the_root_disk_hangs,
+        )
         .case("what_is_turned_off_is_not_read", what_is_turned_off_is_not_read)
         .case("a_worker_by_hand_explains_what_it_is", a_worker_by_hand_explains_what_it_is);
 }
@@ -184,35 +193,58 @@ fn a_device_that_hangs_takes_no_other_with_it() {
     assert!(check_process.log().contains("its worker is killed"), "{}", check_process.log());
 }
 
-/// Its program, its libraries and its state are on that disk. A fault like one before is found, and that it ended.
-fn rounds_go_on_while_the_root_disk_hangs() {
-    // What check processes lock is of files, and not copied.
-    let root = RootDisk::without_large_folios();
+/// An agent, and a check process whose program, libraries and state are on `root`: nothing was ever wrong, and all of
+/// the program is in memory.
+fn started_on(root: &RootDisk, deadline: &str) -> (Agent, CheckProcess) {
     let plan = machine();
     // Where its state is, the root disk is mounted.
     symlink("state", plan.folder().join("hardware")).unwrap();
     let agent = plan.start();
-    let mut check_process = started_in(root.enter(agent.plan()), agent.plan(), PLENTY);
+    let check_process = started_in(root.enter(agent.plan()), agent.plan(), deadline);
+    agent.wait_condition("MemoryUnhealthy", "False");
     wait_counted(&agent, "CPUs", 4);
-    let fault = |count: u32| {
+    let pid = check_process.pid();
+    until("all of its program is in memory", || {
+        let (all, in_memory) = code_kib(pid);
+        // It has read the code first, and then the libraries.
+        let is_over = threads_of(pid).iter().all(|name| name != "keep-program");
+        (in_memory == all && is_over).then_some(())
+    });
+    (agent, check_process)
+}
+
+/// Nothing of this ran before the disk hangs: what it takes must be in memory all the same.
+fn the_first_faults_are_found_while_the_root_disk_hangs() {
+    // What check processes lock is of files, and not copied.
+    let root = RootDisk::without_large_folios();
+    let (agent, mut check_process) = started_on(&root, PLENTY);
+    let mut hang = root.hang();
+    for count in 1..3 {
         write(&agent, &format!("{MODULE}/dimm_ue_count"), &format!("{count}\n"));
         until(&format!("{count} errors are counted"), || {
             let found = with_subject(&agent, "MemoryUnhealthy", "True", "DIMM_A1");
             found.problems[0].message.contains(&format!("in this boot: {count};")).then_some(())
         });
-    };
-    let cpus = |online: u32| {
-        write(&agent, ONLINE, &format!("0-{}\n", online - 1));
-        wait_counted(&agent, "CPUs", online);
-    };
-    fault(1);
-    // Only now has all that followed the first one run: the check process hears of it from the agent, too.
-    fault(2);
-    let mut hang = root.hang();
-    fault(3);
-    cpus(3);
+    }
+    write(&agent, ONLINE, "0-2\n");
+    wait_counted(&agent, "CPUs", 3);
     hang.assert_holds();
     drop(hang);
+    assert!(check_process.stop().success(), "{}", check_process.log());
+}
+
+/// Its worker is killed, and the next one may wait for the disk.
+fn the_first_device_that_hangs_is_reported_while_the_root_disk_hangs() {
+    let root = RootDisk::without_large_folios();
+    let (agent, mut check_process) = started_on(&root, "2s");
+    let mut disk = root.hang();
+    hang(&agent, NAME);
+    let unknown = agent.wait_condition("MemoryUnhealthy", "Unknown");
+    assert_eq!(unknown.reason.as_str(), "DeviceNotAnswering");
+    disk.assert_holds();
+    drop(disk);
+    write(&agent, NAME, "skx_edac\n");
+    agent.wait_condition("MemoryUnhealthy", "False");
     assert!(check_process.stop().success(), "{}", check_process.log());
 }
 

@@ -63,6 +63,30 @@ pub fn worker_of(pid: u32, group: &str) -> Option<u32> {
     children_of(pid).into_iter().find(is_it)
 }
 
+/// How much code the program of `pid` has, and how much of it is in memory, in KiB.
+///
+/// # Panics
+/// If `pid` does not run [`PROGRAM`].
+#[must_use]
+pub fn code_kib(pid: u32) -> (u64, u64) {
+    let smaps = fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap();
+    let is_code = |line: &str| line.contains(" r-xp ") && line.ends_with(&format!("/{PROGRAM}"));
+    let code: Vec<&str> = smaps.lines().skip_while(|line| !is_code(line)).collect();
+    let kib = |field: &str| -> u64 {
+        let value = code.iter().find_map(|line| line.strip_prefix(field)).unwrap();
+        value.trim().trim_end_matches(" kB").parse().unwrap()
+    };
+    (kib("Size:"), kib("Rss:"))
+}
+
+/// The names of its threads.
+#[must_use]
+pub fn threads_of(pid: u32) -> Vec<String> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let names = threads.filter_map(|thread| fs::read_to_string(thread.path().join("comm")).ok());
+    names.map(|name| name.trim_end().to_owned()).collect()
+}
+
 /// Of whichever of its threads.
 #[must_use]
 pub fn children_of(pid: u32) -> Vec<u32> {

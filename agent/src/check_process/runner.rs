@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use crate::{
     check_process::{
         Group, WorkerGroup,
-        memory::{lock_rounds, trim},
+        memory::{keep_program, lock_rounds, trim},
         release::{Release, ReleaseFile},
         report::{ConditionReporter, Link},
         state_file::StateFile,
@@ -118,6 +118,10 @@ impl<'a> Runner<'a> {
     pub(super) async fn run(mut self) {
         self.load().await;
         lock_rounds(self.plan.worker_group);
+        // Its process is the one that runs on every node.
+        if self.plan.worker_group == WorkerGroup::Check {
+            keep_program();
+        }
         // One does for all: they have one code.
         if let Some(poll_loop) = self.poll_loops.first() {
             poll_loop.rehearse_save();

@@ -167,8 +167,8 @@ impl RunCgroup {
         }
     }
 
-    /// Whether the kernel ended something in it for its memory: `oom_kill` counts what was ended in here, `oom` how often
-    /// that was for a limit that is met in here (`Documentation/admin-guide/cgroup-v2.rst`).
+    /// Why the kernel ended something in it for its memory, if it did: `oom_kill` counts what was ended in here, `oom`
+    /// how often a limit was met in here (`Documentation/admin-guide/cgroup-v2.rst`).
     #[must_use]
     pub fn memory_kill(&self) -> Option<MemoryKill> {
         let events = fs::read_to_string(self.folder.join("memory.events")).unwrap_or_default();
