@@ -64,8 +64,12 @@ fn is_of_btrfs(folder: &Path, roots: &HostRoots, mount: &Mount) -> Result<bool, 
 
 /// `major:minor` of a block device; `None` if the node has no such device.
 pub fn device_number(sys_root: &Path, name: &str) -> Result<Option<String>, ReadError> {
-    let is_plain = !name.is_empty() && !name.contains('/') && !name.starts_with('.');
-    if is_plain { attribute::text(&sys_root.join("class/block").join(name).join("dev")) } else { Ok(None) }
+    if is_file_name(name) { attribute::text(&sys_root.join("class/block").join(name).join("dev")) } else { Ok(None) }
+}
+
+/// It comes from a line of a log.
+fn is_file_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains('/') && !name.starts_with('.')
 }
 
 /// Filesystems whose drivers show each superblock in sysfs, in whichever mount namespace it is mounted: ext4_register_sysfs
@@ -74,9 +78,11 @@ pub fn device_number(sys_root: &Path, name: &str) -> Result<Option<String>, Read
 const SHOWN: [&str; 6] = ["ext2", "ext3", "ext4", "xfs", "f2fs", "btrfs"];
 
 /// Whether a block device is mounted anywhere, in a pod's mount namespace too: nothing where its filesystem does not show
-/// that. What the filesystem is udev reports, also of one that is not mounted.
+/// that. What the filesystem is udev reports, also of one that is not mounted. A superblock outlives a disk that was pulled.
 pub fn is_mounted_anywhere(roots: &HostRoots, name: &str) -> Result<Option<bool>, ReadError> {
-    let Some(number) = device_number(&roots.sys, name)? else { return Ok(None) };
+    if !is_file_name(name) {
+        return Ok(None);
+    }
     for kind in ["ext4", "xfs", "f2fs"] {
         if attribute::is_there(&roots.sys.join("fs").join(kind).join(name))? {
             return Ok(Some(true));
@@ -85,6 +91,7 @@ pub fn is_mounted_anywhere(roots: &HostRoots, name: &str) -> Result<Option<bool>
     if btrfs_folder(&roots.sys, name)?.is_some() {
         return Ok(Some(true));
     }
+    let Some(number) = device_number(&roots.sys, name)? else { return Ok(None) };
     let udev = attribute::text(&roots.run.join("udev/data").join(format!("b{number}")))?.unwrap_or_default();
     let kind = udev.lines().find_map(|line| line.strip_prefix("E:ID_FS_TYPE="));
     Ok(kind.is_some_and(|kind| SHOWN.contains(&kind)).then_some(false))

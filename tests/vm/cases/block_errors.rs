@@ -28,6 +28,8 @@ fn ext4_goes_read_only() {
     assert_eq!(read_only.subject.as_deref(), Some("nvme0n1"), "{read_only:?}");
     guest.wait_problem("DiskUnhealthy", "IOError");
     server.mend_writes();
-    guest.sh("umount /mnt && mount -o errors=remount-ro /dev/nvme0n1 /mnt && echo after >/mnt/file");
+    // The agent tries a write now and then, and has a file open there meanwhile.
+    guest.until("it is unmounted", || guest.run("umount /mnt").code.eq(&0).then_some(()));
+    guest.sh("mount -o errors=remount-ro /dev/nvme0n1 /mnt && echo after >/mnt/file");
     guest.wait_condition("ReadonlyFilesystem", "False");
 }

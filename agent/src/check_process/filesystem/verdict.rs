@@ -9,6 +9,9 @@ use crate::check_process::filesystem::{probe::ProbeResult, reading::FilesystemRe
 
 /// A filesystem that has just failed may still take a write: so long after the first look a write proves something.
 pub(super) const PROOF_AFTER: Duration = Duration::from_secs(5);
+/// A disk may be pulled and its mount be gone before the first look. Nothing that the kernel has a name for is without a
+/// device, a mount and a superblock for so long.
+const ABSENT_AFTER: Duration = Duration::from_mins(1);
 
 /// What was seen of a device since its problem began.
 #[derive(Debug)]
@@ -67,7 +70,7 @@ impl FilesystemHistory {
             return if gone { over("ProblemEnded/ended-device-gone") } else { FilesystemVerdict::Stays };
         }
         if reading.mount_ids.is_empty() {
-            return self.judge_unseen(&first, &reading);
+            return self.judge_unseen(&first, &reading, at);
         }
         // A clean new mount keeps the old count (seen on 6.18): only growth speaks against it.
         let is_broken = reading.read_only || reading.errors > self.errors;
@@ -77,7 +80,7 @@ impl FilesystemHistory {
 
     /// It has no mount here. Another mount namespace may have it, and a pod then still gets errors of it: where its superblock
     /// is there, not to be here proves something only of what was here.
-    fn judge_unseen(&self, first: &FilesystemReading, reading: &FilesystemReading) -> FilesystemVerdict {
+    fn judge_unseen(&self, first: &FilesystemReading, reading: &FilesystemReading, at: Duration) -> FilesystemVerdict {
         if first.exists && !reading.exists {
             return over("ProblemEnded/ended-device-gone");
         }
@@ -86,6 +89,9 @@ impl FilesystemHistory {
             Some(false) => true,
             None => self.seen_mounted || reading.exists,
         };
+        if !is_unmounted && reading.is_mounted_anywhere.is_none() && at >= self.first_at + ABSENT_AFTER {
+            return over("ProblemEnded/ended-absent");
+        }
         if is_unmounted { over("ProblemEnded/ended-unmounted") } else { FilesystemVerdict::Stays }
     }
 
@@ -236,6 +242,15 @@ mod tests {
     fn an_unknown_device_proves_nothing_unless_its_problem_is_old() {
         let unknown = || FilesystemReading { exists: false, ..reading(&[], false, 0, ProbeResult::Pending) };
         assert_eq!(after(unknown(), unknown()), FilesystemVerdict::Stays);
+        let late = |then| {
+            let mut history = FilesystemHistory::new(false);
+            history.judge(unknown(), Duration::from_secs(3));
+            assert_eq!(history.judge(unknown(), Duration::from_secs(62)), FilesystemVerdict::Stays);
+            history.judge(then, Duration::from_secs(63))
+        };
+        assert!(matches!(late(unknown()), FilesystemVerdict::Over(_)), "pulled and unmounted before the first look");
+        let held = FilesystemReading { is_mounted_anywhere: Some(true), ..unknown() };
+        assert_eq!(late(held), FilesystemVerdict::Stays, "a pod has it mounted still");
         assert!(matches!(FilesystemHistory::new(true).judge(unknown(), Duration::ZERO), FilesystemVerdict::Over(_)));
     }
 
