@@ -18,7 +18,7 @@ pub const EDGES: &[(Phase, &[Phase])] = &[
     (PodsReleased, &[PoweringOn, OffConfirmed, AwaitReady, AwaitGuards, Recovering, InDoubt, Quarantined]),
     (PoweringOn, &[AwaitReady, InDoubt, Recovering, Quarantined]),
     (AwaitReady, &[Recovering, PoweringOn, Failed, Isolating, Draining, AwaitGuards, Closed, Quarantined]),
-    (Reaping, &[Waiting, AwaitGuards, InDoubt, Closed]),
+    (Reaping, &[Waiting, AwaitGuards, Recovering, InDoubt, Closed]),
     (Recovering, &[Pending, PoweringOn, Waiting, Closed, Quarantined]),
     (InDoubt, &[AwaitGuards, OffConfirmed, PoweringOn, AwaitReady, Failed, Recovering, Closed, Quarantined]),
     (Failed, &[AwaitGuards, Isolating, Draining, Recovering, Closed, Quarantined]),

@@ -11,10 +11,10 @@ use crate::{
     action::{Action, IrreversibleOp, Op, ReversibleOp},
     api::{
         OUT_OF_SERVICE, RETRY,
-        fence::{Blocker, IntendedOp, Phase},
+        fence::{Blocker, IntendedOp, Intent, Phase},
     },
     facts::{Volume, VolumeClaim},
-    fence::{Next, PredicateState},
+    fence::{Next, PredicateState, edges::is_edge},
     snapshot::{FencePlan, Gathered},
     time::Moment,
 };
@@ -136,6 +136,25 @@ fn a_node_that_lives_on_after_off_was_confirmed_is_quarantined_and_untainted() {
     run(&mut fixture, 30, at(Phase::Quarantined));
     assert_eq!(fixture.fence.status.blocked_by[0].reason, "FalseConfirmation");
     assert!(fixture.node.unwrap().taint(OUT_OF_SERVICE).is_none());
+}
+
+/// In the second in which the step after its power cycle was intended.
+#[test]
+fn a_boot_that_lives_on_is_found_out_while_its_machine_is_reaped() {
+    let mut fixture = dead();
+    run(&mut fixture, 400, |fixture| !fixture.fence.status.released_boot.is_empty());
+    fixture.fence.status.off = None;
+    (fixture.powered, fixture.alive) = (true, true);
+    for _ in 0..20 {
+        fixture.pass(Duration::from_secs(1));
+    }
+    let intent = Intent { op: IntendedOp::Reap, epoch: fixture.epoch, at: fixture.now.wall, pods: 0 };
+    (fixture.fence.status.phase, fixture.fence.status.intent) = (Phase::Reaping, Some(intent));
+    let phases = run(&mut fixture, 1, |_| false);
+    assert_eq!(phases, [Phase::Reaping, Phase::Recovering]);
+    assert!(is_edge(phases[0], phases[1]));
+    let giving_up = fixture.fence.status.giving_up.map(|blocker| blocker.reason);
+    assert_eq!(giving_up.as_deref(), Some("FalseConfirmation"));
 }
 
 #[test]
