@@ -98,7 +98,7 @@ pub enum Extension {
 /// The key that is to be certified.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Key {
-    /// A curve of NIST, by its size in bits.
+    /// A curve of NIST, by its size in bits; nothing here can verify a signature on that of 521.
     Ec(u32),
     Ed25519,
     /// By its size in bits.
@@ -112,7 +112,7 @@ pub enum Key {
 impl Key {
     fn is_acceptable(&self) -> bool {
         match self {
-            Self::Ec(bits) => matches!(bits, 256 | 384 | 521),
+            Self::Ec(bits) => matches!(bits, 256 | 384),
             Self::Ed25519 => true,
             Self::Rsa(bits) => (2048..=8192).contains(bits),
             Self::Unknown(_) | Self::None => false,

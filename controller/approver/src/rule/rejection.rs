@@ -41,7 +41,7 @@ pub enum Rejection {
     Extension(String),
     #[error("it carries the attribute {0}")]
     Attribute(String),
-    #[error("its key is {0}; NIST curves, Ed25519 and RSA of 2048 to 8192 bits are accepted")]
+    #[error("its key is {0}; P-256, P-384, Ed25519 and RSA of 2048 to 8192 bits are accepted")]
     Key(Key),
     #[error("it is not signed by the key that it names")]
     Unsigned,

@@ -103,6 +103,7 @@ fn everything_else_stays_pending_with_its_own_words() {
         (with_csr(|csr| csr.key = Key::Rsa(1024)), "Key"),
         (with_csr(|csr| csr.key = Key::Rsa(65_536)), "Key"),
         (with_csr(|csr| csr.key = Key::Ec(224)), "Key"),
+        (with_csr(|csr| csr.key = Key::Ec(521)), "Key"),
         (with_csr(|csr| csr.key = Key::None), "Key"),
         (with_csr(|csr| csr.self_signed = false), "Unsigned"),
     ];
