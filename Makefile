@@ -123,7 +123,7 @@ book: toolchain ## the pages of docs/ as a book with a search, in target/book (m
 reference: toolchain ## write again what is made of the programs: docs/reference, the packages' configurations, their schemas
 	$(CARGO) build --workspace --bin nodewell-pages --locked
 	@set -e; write() { "$${@:2}" >"$$1.new" && mv "$$1.new" "$$1"; }; pages=target/debug/nodewell-pages; \
-	  for page in cli conditions messages metrics socket; do write docs/reference/$$page.md $$pages $$page; done; \
+	  for page in cli conditions messages metrics rules socket; do write docs/reference/$$page.md $$pages $$page; done; \
 	  write docs/reference/configuration.md $$pages reference; \
 	  write docs/reference/crds.md packaging/lint/book --crds; \
 	  write packaging/nodewell.toml $$pages config; \

@@ -5,6 +5,7 @@
 //! rule there twice) is checked by `load`.
 
 mod condition;
+mod key;
 mod overrides;
 mod plugin;
 mod rule;
@@ -19,7 +20,22 @@ use toml::de::DeTable;
 
 use crate::draft::Draft;
 
+pub use key::{RuleKey, RuleTable};
+
 const KEYS: &[&str] = &["condition", "source", "rule", "plugin", "override"];
+
+/// Every table of rule files, and the tables in them.
+pub const TABLES: [RuleTable; 9] = [
+    condition::TABLE,
+    source::TABLE,
+    rule::TABLE,
+    rule::CLEARS,
+    rule::INHIBIT,
+    rule::EXAMPLE,
+    plugin::TABLE,
+    overrides::TABLE,
+    overrides::CLEARS,
+];
 
 /// Reads one file's text.
 pub(crate) fn read(file: &Path, text: &str) -> Draft {

@@ -10,7 +10,7 @@ pub use number::{Count, Number};
 pub use time::{Time, TimeOrNone};
 pub use word::{CLUSTER, Choice, Path, Text, Word};
 
-use crate::{Report, Schema, Section};
+use crate::{Report, Schema, Section, section::listed};
 
 /// What a key takes.
 pub trait Kind: 'static {
@@ -79,4 +79,11 @@ impl<K: Kind> Kind for Maybe<K> {
 #[must_use]
 pub fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007F")
+}
+
+/// `"a", "b" or "c"`, each as TOML writes it.
+#[must_use]
+pub fn words(known: &[&str]) -> String {
+    let quoted: Vec<String> = known.iter().map(|word| quoted(word)).collect();
+    listed(&quoted.iter().map(String::as_str).collect::<Vec<_>>())
 }

@@ -3,6 +3,8 @@
 
 use std::ops::RangeInclusive;
 
+use crate::{Kind, kind::words};
+
 /// The values of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Schema {
@@ -57,9 +59,14 @@ pub struct ListedTable {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedKey {
     pub name: &'static str,
+    /// What it takes, for people: `a duration from 5s to 7d`.
+    pub takes: String,
+    /// The same, for programs.
     pub schema: Schema,
     /// What it is for, in a sentence or two.
     pub help: &'static str,
+    /// What holds without it, as a file would have it; `None` where that is no value.
+    pub usual: Option<String>,
     /// The table is wrong without it.
     pub is_required: bool,
 }
@@ -73,9 +80,40 @@ impl ListedTable {
 }
 
 impl ListedKey {
+    /// One that takes what no [`Kind`] does.
     #[must_use]
-    pub fn new(name: &'static str, schema: Schema, help: &'static str) -> Self {
-        Self { name, schema, help, is_required: false }
+    pub fn new(name: &'static str, takes: &str, schema: Schema, help: &'static str) -> Self {
+        Self { name, takes: takes.to_owned(), schema, help, usual: None, is_required: false }
+    }
+
+    /// One that takes what `kind` does.
+    #[must_use]
+    pub fn of(name: &'static str, kind: &impl Kind, help: &'static str) -> Self {
+        Self::new(name, &kind.takes(), kind.schema(), help)
+    }
+
+    /// One of these words.
+    #[must_use]
+    pub fn word(name: &'static str, known: Vec<&'static str>, help: &'static str) -> Self {
+        Self::new(name, &words(&known), Schema::Words(known), help)
+    }
+
+    /// A reason or a condition type.
+    #[must_use]
+    pub fn camel_case(name: &'static str, help: &'static str) -> Self {
+        Self::new(name, "a CamelCase name", Schema::NAME, help)
+    }
+
+    /// One or several of these.
+    #[must_use]
+    pub fn camel_cases(name: &'static str, help: &'static str) -> Self {
+        Self::new(name, "a list of CamelCase names", Schema::strings(Schema::NAME, 1..=usize::MAX), help)
+    }
+
+    /// What a [`Kind`] shows of the value that holds without it.
+    #[must_use]
+    pub fn usual(self, usual: Option<String>) -> Self {
+        Self { usual, ..self }
     }
 
     #[must_use]

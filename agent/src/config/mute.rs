@@ -19,14 +19,32 @@ impl ConfiguredMute {
     /// The keys of the table.
     pub(super) fn listed() -> ListedTable {
         let keys = vec![
-            ListedKey::new("reason", Schema::NAME, "Problems with this reason do not turn their condition.").required(),
-            ListedKey::new("condition", Schema::NAME, "Only of this condition; if unset, of all."),
-            ListedKey::new("subject", Schema::NOT_BLANK, "Only of this subject; if unset, of all."),
+            ListedKey::camel_case("reason", "Problems with this reason do not turn their condition.").required(),
+            ListedKey::camel_case("condition", "Only of this condition; if unset, of all."),
+            ListedKey::new(
+                "subject",
+                &line(SUBJECT_LIMIT_BYTES),
+                Schema::NOT_BLANK,
+                "Only of this subject; if unset, of all.",
+            ),
             // For editors a date is a string.
-            ListedKey::new("until", Schema::NOT_EMPTY, "Before this time: a date and time with its zone.").required(),
-            ListedKey::new("why", Schema::NOT_BLANK, "Why the problem may wait; shown with it.").required(),
+            ListedKey::new(
+                "until",
+                "a date and time with its zone",
+                Schema::NOT_EMPTY,
+                "Until then; a time that has passed is no error.",
+            )
+            .required(),
+            ListedKey::new(
+                "why",
+                &line(WHY_LIMIT_BYTES),
+                Schema::NOT_BLANK,
+                "Why the problem may wait; shown with it.",
+            )
+            .required(),
         ];
-        ListedTable { name: "mute", about: "Problems that may wait, until a date: see nodewell-mute(1).", keys }
+        let about = "Problems that may wait, until a date: see nodewell-mute(1). Mutes add up, over all files.";
+        ListedTable { name: "mute", about, keys }
     }
 
     /// One table; `None` where it has errors. A date that has passed is none: the mute is over.
@@ -75,11 +93,15 @@ fn bounded(
     }
     let word = section.written(key, report).ok_or(Reported)?;
     if word.text.len() > limit_bytes || word.text.contains(is_hidden) {
-        let takes = "bytes, without control or invisible characters";
-        report.error(word.at, format!("{key:?} takes one line of at most {limit_bytes} {takes}"));
+        report.error(word.at, format!("{key:?} takes {}", line(limit_bytes)));
         return Err(Reported);
     }
     Ok(Some(word.text.to_owned()))
+}
+
+/// What such a text is.
+fn line(limit_bytes: usize) -> String {
+    format!("one line of at most {limit_bytes} bytes, without control or invisible characters")
 }
 
 /// A date of TOML's own or a string; both name their zone.

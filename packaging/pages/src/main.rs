@@ -2,8 +2,8 @@
 //!
 //! `nodewell-pages pages FOLDER` writes man pages and completions as they lie below /usr/share;
 //! `nodewell-pages config` prints packaging/nodewell.toml, `controller-config` packaging/nodewell-controller.toml,
-//! `reference` docs/reference/configuration.md, and `cli`, `metrics`, `conditions`, `messages` and `socket` the page of
-//! that name beside it;
+//! `reference` docs/reference/configuration.md, and `cli`, `metrics`, `conditions`, `messages`, `rules` and `socket`
+//! the page of that name beside it;
 //! `nodewell-pages schema` prints packaging/schema/nodewell.schema.json, and `controller-schema`
 //! packaging/schema/nodewell-controller.schema.json;
 //! `nodewell-pages changelog VERSION DATE` turns CHANGELOG.md (standard input) into what nfpm puts into each format.
@@ -21,6 +21,7 @@ mod markdown;
 mod messages;
 mod metrics;
 mod roff;
+mod rules;
 mod schema;
 mod settings;
 mod socket;
@@ -74,7 +75,7 @@ const IDENTITY: Guide = Guide {
 enum Failure {
     #[error(
         "usage: nodewell-pages pages FOLDER | config | controller-config | schema | controller-schema | reference | \
-         cli | metrics | conditions | messages | socket | changelog VERSION DATE < CHANGELOG.md"
+         cli | metrics | conditions | messages | rules | socket | changelog VERSION DATE < CHANGELOG.md"
     )]
     Usage,
     #[error("cannot write {path}: {source}")]
@@ -97,6 +98,7 @@ fn main() -> ExitCode {
         ["metrics"] => print(&metrics::page()),
         ["conditions"] => print(&conditions::page()),
         ["messages"] => print(&messages::page()),
+        ["rules"] => print(&rules::page()),
         ["socket"] => print(&socket::page()),
         ["changelog", version, date] => print_changelog(version, date),
         _ => Err(Failure::Usage),

@@ -47,20 +47,21 @@ fn properties(keys: &[&Shown]) -> Map<String, Value> {
 }
 
 fn property(key: &Shown) -> Value {
-    let mut schema = values(&key.schema);
-    schema["description"] = format!("{} Takes {}.", key.help, key.takes).into();
-    if let Some(usual) = &key.usual {
+    described(&key.schema, key.help, &key.takes, key.usual.as_deref())
+}
+
+fn described(schema: &Schema, help: &str, takes: &str, usual: Option<&str>) -> Value {
+    let mut schema = values(schema);
+    schema["description"] = format!("{help} Takes {takes}.").into();
+    if let Some(usual) = usual {
         schema["default"] = serde_json::from_str(usual).expect("what keys take is written in TOML as in JSON");
     }
     schema
 }
 
 fn listed_table(table: &ListedTable) -> Value {
-    let key = |key: &ListedKey| {
-        let mut schema = values(&key.schema);
-        schema["description"] = key.help.into();
-        (key.name.to_owned(), schema)
-    };
+    let key =
+        |key: &ListedKey| (key.name.to_owned(), described(&key.schema, key.help, &key.takes, key.usual.as_deref()));
     let mut items = object(table.keys.iter().map(key).collect());
     let required: Vec<&str> = table.keys.iter().filter(|key| key.is_required).map(|key| key.name).collect();
     // Draft 4 takes no empty list there.

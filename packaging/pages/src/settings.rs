@@ -2,7 +2,7 @@
 
 use nodewell_agent::config::Config;
 use nodewell_controller::config::Settings as ControllerSettings;
-use nodewell_settings::Shown;
+use nodewell_settings::{ListedTable, Shown};
 use serde_json::{Value, json};
 
 use crate::schema;
@@ -28,11 +28,13 @@ const PAGE_HEAD: &str = "\
 `nodewell-pages reference` writes this page from the keys as the programs declare them; `nodewell config show -o wide`
 shows the agent's on a node, with their values. [configuration.md](../configuration.md) says how files are read.
 ";
-/// What stands there any number of times, behind its table.
-const LISTS: [(&str, &str); 2] =
-    [("[repair]", include_str!("../lists/repair.toml")), ("[services]", include_str!("../lists/services.toml"))];
-const GRANTS: &str = include_str!("../lists/grant.toml");
-const MUTES: &str = include_str!("../lists/mute.toml");
+/// What stands there any number of times: behind which table, its name, and how the shipped file shows it.
+const LISTS: [(&str, &str, &str); 4] = [
+    ("[services]", "service", include_str!("../lists/services.toml")),
+    ("[repair]", "repair.unit", include_str!("../lists/repair.toml")),
+    ("[socket]", "grant", include_str!("../lists/grant.toml")),
+    ("[socket]", "mute", include_str!("../lists/mute.toml")),
+];
 /// As wide as all that is read in a terminal.
 const WIDTH: usize = 118;
 /// What a value shows by itself.
@@ -40,7 +42,7 @@ const PLAIN: [&str; 6] = ["true or false", "a path", "a string", "a duration", "
 
 /// packaging/nodewell.toml.
 pub(crate) fn agents_file() -> String {
-    format!("{AGENT_HEAD}{}\n{GRANTS}\n{MUTES}", file(&agents()))
+    format!("{AGENT_HEAD}{}", file(&agents()))
 }
 
 /// packaging/nodewell-controller.toml.
@@ -50,7 +52,7 @@ pub(crate) fn controllers_file() -> String {
 
 /// docs/reference/configuration.md.
 pub(crate) fn page() -> String {
-    let (agent, controller) = (section(&agents()), section(&controllers()));
+    let (agent, controller) = (section(&agents(), &Config::listed()), section(&controllers(), &[]));
     format!("{PAGE_HEAD}\n## nodewell.toml\n{agent}\n## nodewell-controller.toml\n{controller}")
 }
 
@@ -88,24 +90,43 @@ fn file(keys: &[Shown]) -> String {
         for key in keys {
             text += &format!("{}#{} = {}\n", comment(&help(key)), key.key, value(key));
         }
-        for (_, list) in LISTS.iter().filter(|(name, _)| *name == table) {
+        for (.., list) in LISTS.iter().filter(|(behind, ..)| *behind == table) {
             text += &format!("\n{list}");
         }
     }
     text
 }
 
-fn section(keys: &[Shown]) -> String {
+fn section(keys: &[Shown], listed: &[ListedTable]) -> String {
     let mut text = String::new();
     for keys in keys.chunk_by(|one, next| one.table == next.table) {
-        let name = if is_table(keys[0].table) { format!("`{}`", keys[0].table) } else { "On top".to_owned() };
+        let table = keys[0].table;
+        let name = if is_table(table) { format!("`{table}`") } else { "On top".to_owned() };
         text += &format!("\n### {name}\n{}\n\n", keys[0].about);
-        for key in keys {
-            let usual = key.usual.as_ref().map_or("none".to_owned(), |usual| format!("`{usual}`"));
-            text += &format!("- `{}`: {} Takes {}; default: {usual}.\n", key.key, key.help, key.takes);
+        text.extend(keys.iter().map(|key| item(key.key, key.help, &key.takes, &default(key.usual.as_deref()))));
+        for (_, name, _) in LISTS.iter().filter(|(behind, ..)| *behind == table) {
+            text.extend(listed.iter().filter(|table| table.name == *name).map(chapter));
         }
     }
     text
+}
+
+fn chapter(table: &ListedTable) -> String {
+    let mut text = format!("\n### `[[{}]]`\n{}\n\n", table.name, table.about);
+    for key in &table.keys {
+        let without = if key.is_required { "required".to_owned() } else { default(key.usual.as_deref()) };
+        text += &item(key.name, key.help, &key.takes, &without);
+    }
+    text
+}
+
+/// A key of a page: what it is for, what it takes, and what is without it.
+pub(crate) fn item(name: &str, help: &str, takes: &str, without: &str) -> String {
+    format!("- `{name}`: {help} Takes {takes}; {without}.\n")
+}
+
+pub(crate) fn default(usual: Option<&str>) -> String {
+    usual.map_or("default: none".to_owned(), |usual| format!("default: `{usual}`"))
 }
 
 /// Whether this is a table's name, and not that of what stands in none.
@@ -142,6 +163,14 @@ fn comment(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_reference_has_every_table_that_may_stand_several_times() {
+        let page = page();
+        for table in Config::listed() {
+            assert!(page.contains(&chapter(&table)), "LISTS does not say behind which table [[{}]] is", table.name);
+        }
+    }
 
     #[test]
     fn the_files_of_the_packages_and_the_reference_are_these() {

@@ -5,7 +5,7 @@ use std::{ops::RangeInclusive, time::Duration};
 use nodewell_model::Name;
 use nodewell_settings::{
     Kind, ListedKey, ListedTable, Report, Schema, Section, StringAt, TableAt,
-    kind::{Number, Time},
+    kind::{Number, Strings, Time, quoted},
 };
 
 use super::settings::{RepairMethod, Signal, UnitRepair};
@@ -20,33 +20,51 @@ impl UnitRepair {
     /// The keys of the table.
     #[must_use]
     pub fn listed() -> ListedTable {
-        let strings = |of| Schema::strings(of, 1..=usize::MAX);
         let signals = || Signal::ALL.map(Signal::as_str);
+        let usual = Self::of("", Name::fixed("Missing"));
+        let shown = |duration: Duration| Time::ANY.shown(&duration);
         let keys = vec![
-            ListedKey::new("unit", Schema::Text(r"\.service$"), "The whole name of a service.").required(),
-            ListedKey::new("condition", Schema::NAME, "It is repaired while this condition is True.").required(),
-            ListedKey::new("reasons", strings(Schema::NAME), "Only for these reasons; if unset, for any."),
+            ListedKey::new(
+                "unit",
+                "a service's whole name",
+                Schema::Text(r"\.service$"),
+                "What is repaired: never a unit of nodewell, D-Bus or systemd.",
+            )
+            .required(),
+            ListedKey::camel_case("condition", "It is repaired while this condition is True.").required(),
+            ListedKey::camel_cases("reasons", "Only for these reasons; if unset, for any."),
             ListedKey::new(
                 "sources",
-                strings(Schema::NOT_EMPTY),
-                "Whose reports count, as `nodewell status` shows them; if unset, those of the shipped checks.",
-            ),
-            ListedKey::new(
+                "a list of strings",
+                Schema::strings(Schema::NOT_EMPTY, 1..=usize::MAX),
+                "Whose reports count, as `nodewell status` shows them: a right to report is none to restart.",
+            )
+            .usual(Strings.shown(&usual.sources)),
+            ListedKey::word(
                 "way",
-                Schema::Words(std::iter::once(RESTART).chain(signals()).collect()),
-                "\"restart\", or a signal for its main process.",
-            ),
-            ListedKey::new(
+                std::iter::once(RESTART).chain(signals()).collect(),
+                "A restart, or a signal to its main process, which the unit's own Restart= brings back.",
+            )
+            .usual(Some(quoted(RESTART))),
+            ListedKey::word(
                 "dump",
-                Schema::Words(signals().to_vec()),
-                "A signal that is sent first, so that it writes down what it is doing.",
+                signals().to_vec(),
+                "A signal that is sent 2 s before, so that it writes down what it is doing.",
             ),
-            ListedKey::new("for", Schema::DURATION, "The problem must last so long."),
-            ListedKey::new("cooldown", Schema::DURATION, "The pause after a repair; it doubles with each further one."),
-            ListedKey::new("max-attempts", Number(ATTEMPTS).schema(), "Repairs within window; then it gives up."),
-            ListedKey::new("window", WINDOWS.schema(), "For how long a repair counts."),
+            ListedKey::of(
+                "for",
+                &Time::ANY,
+                "The helper itself must have seen the problem for so long, without a break.",
+            )
+            .usual(shown(usual.for_duration)),
+            ListedKey::of("cooldown", &Time::ANY, "Between two repairs of the unit; it doubles with each further one.")
+                .usual(shown(usual.cooldown)),
+            ListedKey::of("max-attempts", &Number(ATTEMPTS), "Repairs within window; then it gives up.")
+                .usual(Number(ATTEMPTS).shown(&usual.max_attempts)),
+            ListedKey::of("window", &WINDOWS, "For how long a repair counts.").usual(shown(usual.window)),
         ];
-        let about = "A unit that may be repaired. The first one takes the place of the usual list.";
+        let about = "A unit that may be repaired. The first one takes the place of the usual list: containerd, CRI-O, \
+                     Docker and the kubelet, each for the reason of our own check.";
         ListedTable { name: "repair.unit", about, keys }
     }
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use nodewell_settings::{
     Kind, ListedKey, ListedTable, Report, Schema, Section, TableAt,
-    kind::{Bool, Number},
+    kind::{Bool, Number, Time},
+    section,
 };
 
 use super::{
@@ -27,6 +28,7 @@ const TAKEN: [&str; 8] = [
 ];
 /// A subject of a condition is shown in lists.
 const NAME_LIMIT_BYTES: usize = 64;
+const NAMES: &str = "up to 64 letters, digits and : - _ . @ /";
 /// How long a unit may start or stop. Without a limit it would never be missed.
 const FOR: (Duration, Duration) = (Duration::from_secs(5), Duration::from_hours(24));
 /// systemd's own limit (`UNIT_NAME_MAX`).
@@ -37,29 +39,60 @@ impl OwnService {
     /// The keys of the table.
     #[must_use]
     pub fn listed() -> ListedTable {
-        let key = ListedKey::new;
         let unit = Schema::Text(r"^[A-Za-z0-9:_.\\@-]+\.(service|socket|mount|timer|target|path)$");
+        let units = format!("a unit's whole name that ends in {}", section::listed(&UNIT_TYPES));
+        let socket = |name, help| ListedKey::new(name, "an absolute path", Schema::NOT_EMPTY, help);
+        let answers = Number(ANSWERS);
+        let (least, most) = FOR;
         let keys = vec![
-            key(
+            ListedKey::new(
                 "name",
+                NAMES,
                 Schema::Text("^[A-Za-z0-9:_.@/-]+$"),
-                "The subject of its problems; a unit is called by its own.",
+                "The subject of its problems. Required but for a unit, which is called by its own name.",
             ),
-            key("unit", unit, "A unit with its suffix, such as etcd.service."),
-            key("http", Schema::NOT_EMPTY, "A URL that answers well, such as http://127.0.0.1:5000/v2/."),
-            key("tcp", Schema::NOT_EMPTY, "An address and port that takes a connection."),
-            key("unix", Schema::NOT_EMPTY, "The path of a socket that takes a connection."),
-            key("cri", Schema::NOT_EMPTY, "The path of a container runtime's socket."),
-            key("docker", Schema::NOT_EMPTY, "The path of Docker's socket."),
-            key("condition", Schema::NAME, "One that a rule file declares; if unset, ServiceUnhealthy."),
-            key("required", Bool.schema(), "Whether it is missed also where it is not installed or was stopped."),
-            key("for", Schema::DURATION, "A unit is a problem once it starts or stops for so long."),
-            key("interval", INTERVALS.schema(), "How often it is asked; if unset, as [services] has it."),
-            key("timeout", Schema::DURATION, "For one answer; if unset, as [services] has it."),
-            key("failures", Number(ANSWERS).schema(), "So many bad answers in a row are a problem."),
-            key("successes", Number(ANSWERS).schema(), "So many good ones in a row end it."),
+            ListedKey::new("unit", &units, unit, "A unit, such as etcd.service."),
+            ListedKey::new(
+                "http",
+                "a URL, such as http://127.0.0.1:5000/v2/",
+                Schema::NOT_EMPTY,
+                "A status of 200 to 399 is a good answer. The host is an IP address or localhost; there is no https.",
+            ),
+            ListedKey::new(
+                "tcp",
+                "an IP address or localhost, and a port",
+                Schema::NOT_EMPTY,
+                "What has to take a connection.",
+            ),
+            socket("unix", "A socket that has to take a connection."),
+            socket("cri", "A container runtime's socket."),
+            socket("docker", "Docker's socket."),
+            ListedKey::camel_case("condition", "One that a rule file declares; if unset, ServiceUnhealthy."),
+            ListedKey::of("required", &Bool, "Whether it is missed also where it is not installed or was stopped.")
+                .usual(Bool.shown(&false)),
+            ListedKey::of(
+                "for",
+                &Time::from(least).to(most),
+                "Only with unit: it is a problem once it starts or stops for so long.",
+            )
+            .usual(Time::ANY.shown(&Self::DEFAULT_FOR)),
+            ListedKey::of("interval", &INTERVALS, "How often it is asked; if unset, as [services] has it."),
+            ListedKey::new(
+                "timeout",
+                "a duration from 100ms to the interval",
+                Schema::DURATION,
+                "For one answer; if unset, as [services] has it.",
+            ),
+            ListedKey::of(
+                "failures",
+                &answers,
+                "So many bad answers in a row are a problem; if unset, as [services] has it.",
+            ),
+            ListedKey::of("successes", &answers, "So many good ones in a row end it; if unset, as [services] has it."),
         ];
-        ListedTable { name: "service", about: "A service of your own that is asked whether it answers.", keys }
+        let about = "A service of your own that is asked whether it answers: by exactly one of unit, http, tcp, unix, \
+                     cri and docker. One of a later file takes the place of one with the same name.";
+        ListedTable { name: "service", about, keys }
     }
 
     /// Every table without an error.
@@ -137,7 +170,7 @@ fn name(section: Section<'_>, target: Option<&Target>, report: &mut Report<'_>) 
     let word = section.required("name", report)?;
     let is_plain = word.text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":-_.@/".contains(&byte));
     if !is_plain || word.text.len() > NAME_LIMIT_BYTES {
-        report.error(word.at, "\"name\" takes up to 64 letters, digits and : - _ . @ /");
+        report.error(word.at, format!("\"name\" takes {NAMES}"));
         return None;
     }
     if TAKEN.contains(&word.text) {

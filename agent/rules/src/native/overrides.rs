@@ -3,14 +3,50 @@
 use nodewell_model::Name;
 use nodewell_settings::{Section, TableAt};
 
-use super::rule::SEVERITIES;
+use super::{
+    key::{RuleKey, RuleTable, choices, names},
+    rule::SEVERITIES,
+};
 use crate::{
     draft::{Draft, EndDraft, KindDraft, OverrideDraft, Use},
     report::Report,
 };
 
-const KEYS: &[&str] = &["severity", "type", "condition", "clears"];
-const CLEARS: &[&str] = &["quiet", "boot"];
+pub(super) const TABLE: RuleTable = RuleTable {
+    name: "[override.REASON]",
+    about: "What holds of every rule of a reason, wherever the rule stands. It changes one thing at least.",
+    keys: LISTED,
+};
+pub(super) const CLEARS: RuleTable = RuleTable {
+    name: "[override.REASON.clears]",
+    about: "How its problems end, by at least one way; mostly written as `clears = { quiet = \"1h\" }`.",
+    keys: ENDS,
+};
+const LISTED: &[RuleKey] = &[
+    RuleKey::of("severity", || choices(&SEVERITIES), "Of its problems or Events."),
+    RuleKey::of(
+        "type",
+        || choices(&KINDS),
+        "`temporary`: its problems become Events. `permanent` needs `condition`, which alone does the same.",
+    ),
+    RuleKey::new(
+        "condition",
+        "a CamelCase name",
+        "What its problems hold True from now on. Its Events become problems; these need `clears`.",
+    ),
+    RuleKey::new(
+        "clears",
+        "a table, `[override.REASON.clears]`",
+        "In place of all ends that the rules had; needs `condition`.",
+    ),
+];
+const KEYS: [&str; LISTED.len()] = names(LISTED);
+const ENDS: &[RuleKey] = &[
+    RuleKey::new("quiet", "a duration", "Nothing new for so long."),
+    RuleKey::new("boot", "true or false", "A new boot; if unset, true for rules of the kernel log."),
+];
+const END_KEYS: [&str; ENDS.len()] = names(ENDS);
+const KINDS: [(&str, Kind); 2] = [("temporary", Kind::Temporary), ("permanent", Kind::Permanent)];
 
 /// How long a report of the rule holds from now on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +73,7 @@ pub(super) fn read(file: Section<'_>, draft: &mut Draft, report: &mut Report<'_>
 
 fn read_one(reason: Name, found: TableAt<'_>, draft: &mut Draft, report: &mut Report<'_>) {
     let before = report.count();
-    let section = Section::new("[override]", found, KEYS, report);
+    let section = Section::new("[override]", found, &KEYS, report);
     if !KEYS.iter().any(|key| section.has(key)) {
         report.error(section.at, format!("[override.{reason}] changes nothing; it takes {}", KEYS.join(", ")));
     }
@@ -49,7 +85,7 @@ fn read_one(reason: Name, found: TableAt<'_>, draft: &mut Draft, report: &mut Re
 }
 
 fn read_kind(section: Section<'_>, draft: &mut Draft, report: &mut Report<'_>) -> Option<KindDraft> {
-    let kind = section.choice("type", &[("temporary", Kind::Temporary), ("permanent", Kind::Permanent)], report);
+    let kind = section.choice("type", &KINDS, report);
     let condition = section.has("condition").then(|| section.required_name("condition", report)).flatten();
     let clears = read_clears(section, report);
     match kind {
@@ -78,7 +114,7 @@ fn read_kind(section: Section<'_>, draft: &mut Draft, report: &mut Report<'_>) -
 /// The ways to end that need no look at the rule's own lines.
 fn read_clears(section: Section<'_>, report: &mut Report<'_>) -> Option<EndDraft> {
     let found = section.table("clears", report)?;
-    let ends = Section::new("clears", found, CLEARS, report);
+    let ends = Section::new("clears", found, &END_KEYS, report);
     let (quiet, boot) = (ends.duration("quiet", report), ends.boolean("boot", report));
     if quiet.is_none() && boot != Some(true) {
         report.error(ends.at, "\"clears\" names no way to end; say quiet or boot = true");

@@ -1,13 +1,17 @@
 //! `[[plugin]]`: a program that is run at intervals.
 
-use std::{path::PathBuf, time::Duration};
+use std::{ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use nodewell_model::{Name, Severity, text::MESSAGE_LIMIT_BYTES};
-use nodewell_settings::{Section, StringAt, TableAt};
+use nodewell_settings::{
+    Kind, Section, StringAt, TableAt,
+    kind::{Bool, Count, Number, Time, quoted, words},
+};
 
 use super::{
+    key::{RuleKey, RuleTable, choices, names},
     rule::SEVERITIES,
-    source::{check_spelling, owned},
+    source::{check_spelling, owned, spelling},
 };
 use crate::{
     draft::{Draft, Use},
@@ -16,22 +20,48 @@ use crate::{
     rule::Format,
 };
 
-const KEYS: &[&str] = &[
-    "name",
-    "command",
-    "protocol",
-    "interval",
-    "timeout",
-    "condition",
-    "reason",
-    "severity",
-    "subject",
-    "output-limit",
-    "skip-initial",
-    "follow-message",
-    "failures",
-    "successes",
+pub(super) const TABLE: RuleTable =
+    RuleTable { name: "[[plugin]]", about: "A program that is run at intervals.", keys: LISTED };
+const LISTED: &[RuleKey] = &[
+    RuleKey::of("name", spelling, "Once on the node.").required(),
+    RuleKey::new("command", "an absolute path, or a list of it and its arguments", "What is executed, by no shell.")
+        .required(),
+    RuleKey::of("protocol", || words(&PROTOCOLS.map(Protocol::as_str)), "What its exit status means.")
+        .without(|| Some(quoted(PROTOCOL.as_str()))),
+    RuleKey::of("interval", || Time::from(SHORTEST_INTERVAL).takes(), "Between two starts.")
+        .without(|| Time::ANY.shown(&INTERVAL)),
+    RuleKey::of(
+        "timeout",
+        || Time::ANY.to(LONGEST_TIMEOUT).takes(),
+        "Then it is killed, with all that it has started.",
+    )
+    .without(|| Time::ANY.shown(&TIMEOUT)),
+    RuleKey::new("condition", "a CamelCase name", "It turns True; without one a bad result is an Event."),
+    RuleKey::new("reason", "a CamelCase name", "Of the problem or Event.").required(),
+    RuleKey::of(
+        "severity",
+        || choices(&SEVERITIES),
+        "If unset, error, of Events warn. Of a warning by Nagios' protocol it is never more than warn.",
+    ),
+    RuleKey::new("subject", "one plain line", "What of the node it is about; if unset, the node as a whole."),
+    RuleKey::of("output-limit", || Count(output_limits()).takes(), "How many bytes of its output are shown.")
+        .without(|| Count(output_limits()).shown(&OUTPUT_LIMIT_BYTES)),
+    RuleKey::of("skip-initial", || Bool.takes(), "Whether nothing is reported before it was once ill.")
+        .without(|| Bool.shown(&false)),
+    RuleKey::of(
+        "follow-message",
+        || Bool.takes(),
+        "Whether a problem's message changes with the output; else the first one stays.",
+    )
+    .without(|| Bool.shown(&false)),
+    RuleKey::of("failures", || Number(IN_A_ROW).takes(), "So many bad results in a row begin a problem.")
+        .without(|| Number(IN_A_ROW).shown(&1)),
+    RuleKey::of("successes", || Number(IN_A_ROW).takes(), "So many good ones in a row end it.")
+        .without(|| Number(IN_A_ROW).shown(&1)),
 ];
+const KEYS: [&str; LISTED.len()] = names(LISTED);
+const PROTOCOLS: [Protocol; 2] = [Protocol::Npd, Protocol::Nagios];
+const PROTOCOL: Protocol = Protocol::Npd;
 /// The problem daemon that native plug-ins are.
 const SOURCE: &str = "plugins";
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -42,11 +72,11 @@ const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
 /// A line of a terminal or two; the most is what an Event's message holds.
 const OUTPUT_LIMIT_BYTES: usize = 256;
-const MOST_IN_A_ROW: u32 = 1000;
+const IN_A_ROW: RangeInclusive<u32> = 1..=1000;
 
 pub(super) fn read<'a>(found: TableAt<'a>, draft: &mut Draft, report: &mut Report<'_>) {
     let before = report.count();
-    let section = Section::new("[[plugin]]", found, KEYS, report);
+    let section = Section::new("[[plugin]]", found, &KEYS, report);
     let condition = section.has("condition").then(|| section.required_name("condition", report)).flatten();
     if let Some(condition) = &condition {
         draft.uses.push(Use::Condition(condition.clone(), report.location(section.position("condition"))));
@@ -89,8 +119,8 @@ fn read_task(section: Section<'_>, condition: Option<Name>, report: &mut Report<
         interval: read_interval(section, report),
         timeout: read_timeout(section, report),
         output_limit_bytes: read_output_limit(section, report),
-        failures: section.number("failures", 1..=MOST_IN_A_ROW, report).unwrap_or(1),
-        successes: section.number("successes", 1..=MOST_IN_A_ROW, report).unwrap_or(1),
+        failures: section.number("failures", IN_A_ROW, report).unwrap_or(1),
+        successes: section.number("successes", IN_A_ROW, report).unwrap_or(1),
     };
     Some(task)
 }
@@ -112,8 +142,8 @@ fn read_command<'a>(section: Section<'a>, report: &mut Report<'_>) -> Vec<String
 }
 
 fn read_protocol(section: Section<'_>, report: &mut Report<'_>) -> Protocol {
-    let choices = [Protocol::Npd, Protocol::Nagios].map(|protocol| (protocol.as_str(), protocol));
-    section.choice("protocol", &choices, report).unwrap_or(Protocol::Npd)
+    let known = PROTOCOLS.map(|protocol| (protocol.as_str(), protocol));
+    section.choice("protocol", &known, report).unwrap_or(PROTOCOL)
 }
 
 fn read_subject(section: Section<'_>, report: &mut Report<'_>) -> Option<String> {
@@ -143,7 +173,10 @@ fn read_timeout(section: Section<'_>, report: &mut Report<'_>) -> Duration {
 }
 
 fn read_output_limit(section: Section<'_>, report: &mut Report<'_>) -> usize {
-    let most = u32::try_from(MESSAGE_LIMIT_BYTES).unwrap_or(u32::MAX);
-    let limit = section.number("output-limit", 1..=most, report);
+    let limit = section.number("output-limit", output_limits(), report);
     limit.map_or(OUTPUT_LIMIT_BYTES, |limit| limit as usize)
+}
+
+fn output_limits() -> RangeInclusive<u32> {
+    1..=u32::try_from(MESSAGE_LIMIT_BYTES).unwrap_or(u32::MAX)
 }

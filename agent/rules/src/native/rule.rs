@@ -5,6 +5,7 @@ mod decoder;
 mod examples;
 mod filter;
 mod inhibit;
+mod keys;
 mod patterns;
 
 use nodewell_faults::Decoder;
@@ -17,41 +18,20 @@ use crate::{
     rule::{Counting, FieldFilter, Format, Inhibition, Proof, Rule},
 };
 use clears::Raises;
+use keys::{COUNTS, KEYS, LINES, SOURCE};
 use nodewell_settings::{Section, StringAt, TableAt};
 use patterns::Patterns;
 
-const KEYS: &[&str] = &[
-    "reason",
-    "type",
-    "condition",
-    "source",
-    "shows-healthy-condition",
-    "severity",
-    "decoder",
-    "pattern",
-    "lines",
-    "where",
-    "without",
-    "proof",
-    "count",
-    "window",
-    "revert",
-    "inhibit",
-    "clears",
-    "action",
-    "origin",
-    "explain",
-    "matches",
-    "ignores",
-    "recovers",
-];
-/// A fault that takes more lines than this has a better line to hold on to.
-const MOST_LINES: u32 = 64;
-/// Each counted match is remembered for as long as its window.
-const MOST_COUNTED: u32 = 10_000;
+pub(super) use clears::TABLE as CLEARS;
+pub(super) use examples::TABLE as EXAMPLE;
+pub(super) use inhibit::TABLE as INHIBIT;
+pub(super) use keys::TABLE;
 
 pub(super) const SEVERITIES: [(&str, Severity); 4] =
     [("info", Severity::Info), ("warn", Severity::Warn), ("error", Severity::Error), ("critical", Severity::Critical)];
+const KINDS: [(&str, RuleKind); 2] = [("temporary", RuleKind::Temporary), ("permanent", RuleKind::Permanent)];
+const PROOFS: [(&str, Proof); 3] =
+    [("node-plumbing", Proof::NodePlumbing), ("filesystem", Proof::Filesystem), ("pod", Proof::Pod)];
 
 /// How long a rule's report holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +54,7 @@ struct Head<'a> {
 
 pub(super) fn read<'a>(found: TableAt<'a>, draft: &mut Draft, report: &mut Report<'_>) {
     let before = report.count();
-    let section = Section::new("[[rule]]", found, KEYS, report);
+    let section = Section::new("[[rule]]", found, &KEYS, report);
     let head = read_head(section, report);
     note_uses(&head, section, draft, report);
     let rule = read_rule(section, head, report);
@@ -92,7 +72,7 @@ fn read_head<'a>(section: Section<'a>, report: &mut Report<'_>) -> Head<'a> {
         reason,
         kind,
         condition: read_condition(section, kind, report),
-        source: section.string("source", report).unwrap_or(StringAt { text: "kmsg", at: section.at }),
+        source: section.string("source", report).unwrap_or(StringAt { text: SOURCE, at: section.at }),
         severity: section.choice("severity", &SEVERITIES, report),
         action: section.choice("action", &actions, report),
         decoder,
@@ -104,7 +84,7 @@ fn read_kind(section: Section<'_>, report: &mut Report<'_>) -> Option<RuleKind> 
     if !section.has("type") {
         report.error(section.at, "[[rule]] lacks \"type\"; it takes temporary or permanent");
     }
-    section.choice("type", &[("temporary", RuleKind::Temporary), ("permanent", RuleKind::Permanent)], report)
+    section.choice("type", &KINDS, report)
 }
 
 fn read_condition(section: Section<'_>, kind: Option<RuleKind>, report: &mut Report<'_>) -> Option<Name> {
@@ -198,7 +178,7 @@ fn read_body<'a>(section: Section<'a>, report: &mut Report<'_>) -> Body<'a> {
     Body {
         proof: read_proof(section, &patterns, report),
         patterns,
-        lines: section.number("lines", 1..=MOST_LINES, report).map_or(1, |lines| lines as usize),
+        lines: section.number("lines", LINES, report).map_or(1, |lines| lines as usize),
         fields: filter::read(section, report),
         counting: read_counting(section, report),
         inhibition: inhibit::read(section, report),
@@ -227,8 +207,7 @@ fn read_patterns<'a>(section: Section<'a>, report: &mut Report<'_>) -> Patterns<
 }
 
 fn read_proof(section: Section<'_>, patterns: &Patterns<'_>, report: &mut Report<'_>) -> Proof {
-    let choices = [("node-plumbing", Proof::NodePlumbing), ("filesystem", Proof::Filesystem), ("pod", Proof::Pod)];
-    let proof = section.choice("proof", &choices, report).unwrap_or_default();
+    let proof = section.choice("proof", &PROOFS, report).unwrap_or_default();
     match proof {
         Proof::None => {}
         Proof::NodePlumbing => patterns.must_capture("pid", "proof = \"node-plumbing\"", report),
@@ -244,7 +223,7 @@ fn read_counting(section: Section<'_>, report: &mut Report<'_>) -> Option<Counti
             report.error(section.position(key), format!("{key:?} needs {needed:?} beside it"));
         }
     }
-    let count = section.number("count", 2..=MOST_COUNTED, report);
+    let count = section.number("count", COUNTS, report);
     let window = section.duration("window", report);
     let revert = Patterns::read(section, "revert", report).texts();
     Some(Counting { count: count?, window: window?, revert })

@@ -1,5 +1,6 @@
 //! `[[source]]`: log files to follow.
 
+use super::key::{RuleKey, RuleTable, choices, names};
 use crate::{
     draft::{Draft, SourceDraft},
     pattern,
@@ -8,15 +9,33 @@ use crate::{
     rule::{FileReader, Format, TimestampFormat},
     timestamp::NAMED,
 };
-use nodewell_settings::{Section, StringAt, TableAt};
+use nodewell_settings::{Section, StringAt, TableAt, kind::quoted};
 
-const KEYS: &[&str] = &["name", "paths", "timestamp", "message", "skip"];
+pub(super) const TABLE: RuleTable = RuleTable { name: "[[source]]", about: "Log files to follow.", keys: LISTED };
+const LISTED: &[RuleKey] = &[
+    RuleKey::of("name", spelling, "What rules call it.").required(),
+    RuleKey::new(
+        "paths",
+        "an absolute path or a list of them",
+        "Globs. Rotation by rename loses nothing; copytruncate may: then it is said.",
+    )
+    .required(),
+    RuleKey::of(
+        "timestamp",
+        || choices(&NAMED),
+        "The form of a line's time; `audit` is auditd's log, of which the whole record is the message.",
+    )
+    .without(|| Some(quoted(TimestampFormat::Syslog.name()))),
+    RuleKey::new("message", "a regex", "Its last capture is the message; if unset, what follows the time."),
+    RuleKey::new("skip", "a string or a list of strings", "A line that has one of these in it is passed over."),
+];
+const KEYS: [&str; LISTED.len()] = names(LISTED);
 /// Longer names fit no metric label.
 const NAME_LIMIT_BYTES: usize = 64;
 
 pub(super) fn read<'a>(found: TableAt<'a>, draft: &mut Draft, report: &mut Report<'_>) {
     let before = report.count();
-    let section = Section::new("[[source]]", found, KEYS, report);
+    let section = Section::new("[[source]]", found, &KEYS, report);
     let name = section.required("name", report).inspect(|name| check_name(*name, report));
     let reader = read_reader(section, name.map_or("", |name| name.text), report);
     let Some(name) = name else { return };
@@ -59,9 +78,12 @@ pub(super) fn check_spelling(name: StringAt<'_>, report: &mut Report<'_>) {
     let word = name.text;
     let fine = word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.' | b'_'));
     if !fine || word.len() > NAME_LIMIT_BYTES || !word.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-        let takes = format!("at most {NAME_LIMIT_BYTES} lower-case letters, digits and dashes");
-        report.error(name.at, format!("\"name\" takes {takes}, not {word:?}"));
+        report.error(name.at, format!("\"name\" takes {}, not {word:?}", spelling()));
     }
+}
+
+pub(super) fn spelling() -> String {
+    format!("at most {NAME_LIMIT_BYTES} lower-case letters, digits and dashes")
 }
 
 fn check_message(message: StringAt<'_>, report: &mut Report<'_>) {

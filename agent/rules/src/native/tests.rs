@@ -213,3 +213,39 @@ fn every_error_of_a_plugin_is_reported_with_its_line() {
         "{messages:?}"
     );
 }
+
+#[test]
+fn a_default_is_what_holds_without_the_key() {
+    let read = |text: &str| {
+        let loaded = crate::load_text(Path::new("a.toml"), text);
+        assert_eq!(loaded.diagnostics, [], "{text}");
+        format!("{:?} {:?} {:?}", loaded.set.readers, loaded.set.rules, loaded.set.plugins)
+    };
+    let rule = "[[rule]]\nreason = 'A'\ntype = 'temporary'\npattern = '^a'\nmatches = ['a']\n";
+    let of_a_file = "reason = 'A'\ntype = 'temporary'\nsource = 'log'\npattern = '^a'\nmatches = ['a']\n";
+    let source = format!("[[rule]]\n{of_a_file}[[source]]\nname = 'log'\npaths = '/a.log'\n");
+    let plugin = "[[plugin]]\nname = 'a'\ncommand = '/a'\nreason = 'A'\n";
+    let mut seen = 0;
+    for (name, least) in [("[[rule]]", rule), ("[[source]]", source.as_str()), ("[[plugin]]", plugin)] {
+        let table = super::TABLES.into_iter().find(|table| table.name == name).unwrap();
+        for key in table.keys {
+            let Some(usual) = key.usual() else { continue };
+            assert_eq!(read(&format!("{least}{} = {usual}\n", key.name)), read(least), "{name} {}", key.name);
+            seen += 1;
+        }
+    }
+    assert!(seen >= 11, "only {seen} keys have a default");
+}
+
+#[test]
+fn what_a_table_lacks_is_what_it_requires() {
+    for table in super::TABLES {
+        // Some stand within a rule.
+        let head = if table.name.contains("rule.") { "[[rule]]\n" } else { "" };
+        let loaded = crate::load_text(Path::new("a.toml"), &format!("{head}{}\n", table.name));
+        for key in table.keys.iter().filter(|key| key.is_required) {
+            let lacks = format!("lacks {:?}", key.name);
+            assert!(loaded.diagnostics.iter().any(|error| error.message.contains(&lacks)), "{} {lacks}", table.name);
+        }
+    }
+}

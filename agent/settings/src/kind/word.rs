@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::quoted;
-use crate::{Kind, Report, Schema, Section, section::listed};
+use super::{quoted, words};
+use crate::{Kind, Report, Schema, Section};
 
 /// A word of a fixed list.
 pub struct Choice<T: 'static>(pub &'static [(&'static str, T)]);
@@ -20,8 +20,7 @@ impl<T: Copy + PartialEq> Kind for Choice<T> {
     }
 
     fn takes(&self) -> String {
-        let words: Vec<String> = self.0.iter().map(|(word, _)| quoted(word)).collect();
-        listed(&words.iter().map(String::as_str).collect::<Vec<_>>())
+        words(&self.0.iter().map(|(word, _)| *word).collect::<Vec<_>>())
     }
 
     fn schema(&self) -> Schema {

@@ -22,28 +22,35 @@ const ON_STALE: Choice<OnStale> = Choice(&[("keep", OnStale::Keep), ("clear", On
 /// Its keys.
 pub(super) fn listed() -> ListedTable {
     let id = || Schema::AnyOf(vec![Number(IDS).schema(), Schema::NOT_EMPTY]);
-    let names = || Schema::strings(Schema::NAME, 1..=usize::MAX);
     let keys = vec![
-        ListedKey::new("unit", Schema::Text(r"\.(service|scope)$"), "Who may report: a unit of the host's systemd."),
-        ListedKey::new("user", id(), "Who may report: a user, by name or number."),
-        ListedKey::new("group", id(), "Who may report: the members of a group, by name or number."),
-        ListedKey::new("conditions", names(), "Types of conditions that it may report."),
-        ListedKey::new("reasons", names(), "Only these, where a condition is True and in events; if unset, all."),
-        ListedKey::new("events", Bool.schema(), "Whether it may report events."),
-        ListedKey::new("clear", names(), "Conditions that it may end, whichever source claims them."),
-        ListedKey::new("rate", Rate.schema(), "Its reports; if unset, the rate of [socket]."),
         ListedKey::new(
+            "unit",
+            "a unit's whole name that ends in .service or .scope",
+            Schema::Text(r"\.(service|scope)$"),
+            "Who may report: a unit of the host's systemd.",
+        ),
+        ListedKey::new("user", "a name or a number", id(), "Who may report: a user."),
+        ListedKey::new("group", "a name or a number", id(), "Who may report: the members of a group."),
+        ListedKey::camel_cases("conditions", "Types of conditions that it may report."),
+        ListedKey::camel_cases("reasons", "Only these, where a condition is True and in events; if unset, all."),
+        ListedKey::of("events", &Bool, "Whether it may report events.").usual(Bool.shown(&false)),
+        ListedKey::camel_cases("clear", "Conditions that it may end, whichever source claims them."),
+        ListedKey::of("rate", &Rate, "Its reports; if unset, the rate of [socket]."),
+        ListedKey::of(
             "burst",
-            Number(BURSTS).schema(),
+            &Number(BURSTS),
             "Of them at once; if unset, two seconds of its rate, and the socket's at least.",
         ),
-        ListedKey::new(
+        ListedKey::of(
             "on-stale",
-            ON_STALE.schema(),
+            &ON_STALE,
             "When it goes silent its problems stay unconfirmed (\"keep\"), or end (\"clear\").",
-        ),
+        )
+        .usual(ON_STALE.shown(&OnStale::default())),
     ];
-    ListedTable { name: "grant", about: "Who may report beside root, and what.", keys }
+    let about =
+        "Who may report beside root, and what: exactly one of unit, user and group. Grants add up, over all files.";
+    ListedTable { name: "grant", about, keys }
 }
 
 /// One table; `None` where it has errors.

@@ -1,15 +1,35 @@
 //! `clears`: how a permanent rule's problem ends. A rule that cannot end is an error.
 
-use super::{RuleKind, patterns::Patterns};
+use super::{
+    super::key::{RuleKey, RuleTable, names},
+    RuleKind,
+    patterns::Patterns,
+};
 use crate::{
     Reader,
     draft::ReaderDraft,
     report::Report,
     rule::{Clears, RecoveryCheck},
 };
-use nodewell_settings::Section;
+use nodewell_settings::{Section, kind::words};
 
-const KEYS: &[&str] = &["pattern", "quiet", "boot", "check"];
+pub(in crate::native) const TABLE: RuleTable = RuleTable {
+    name: "[rule.clears]",
+    about: "How a permanent problem ends, by at least one way; mostly written as `clears = { boot = true }`. A restart \
+            of the agent ends none.",
+    keys: LISTED,
+};
+const LISTED: &[RuleKey] = &[
+    RuleKey::new("pattern", "a regex or a list of them", "A recovery line: of the same subject, if it captures one."),
+    RuleKey::new("quiet", "a duration", "Nothing new for so long."),
+    RuleKey::new("boot", "true or false", "A new boot; if unset, true for rules of the kernel log."),
+    RuleKey::of(
+        "check",
+        || words(&RecoveryCheck::ALL.map(RecoveryCheck::as_str)),
+        "A look at the host; the pattern has to capture `subject`.",
+    ),
+];
+const KEYS: [&str; LISTED.len()] = names(LISTED);
 
 /// How the rule raises what is to end.
 #[derive(Clone, Copy)]
@@ -26,7 +46,7 @@ pub(super) fn read(rule: Section<'_>, kind: Option<RuleKind>, raises: Raises<'_>
         report.error(rule.position("clears"), "a temporary rule has no \"clears\": an event does not last");
     }
     let Some(found) = rule.table("clears", report) else { return Clears::default() };
-    let section = Section::new("clears", found, KEYS, report);
+    let section = Section::new("clears", found, &KEYS, report);
     let (clears, has_way) = read_ways(section, raises.reader, report);
     if !has_way {
         report.error(section.at, "\"clears\" names no way to end; say pattern, quiet, boot = true or check");

@@ -2,13 +2,25 @@
 
 use toml::{Spanned, de::DeValue};
 
+use super::super::key::{RuleKey, RuleTable, names};
 use crate::{
     report::Report,
     rule::{Clears, Example, Examples},
 };
 use nodewell_settings::{Section, TableAt, section::wrong_type};
 
-const KEYS: &[&str] = &["text", "subject", "reason", "fields"];
+pub(in crate::native) const TABLE: RuleTable = RuleTable {
+    name: "[[rule.matches]]",
+    about: "An example as a table, mostly written as `{ text = 'the line' }`; the same in `ignores` and `recovers`.",
+    keys: LISTED,
+};
+const LISTED: &[RuleKey] = &[
+    RuleKey::new("text", "a string", "The line, or several.").required(),
+    RuleKey::new("subject", "a string", "The subject that has to be found."),
+    RuleKey::new("reason", "a string", "The reason that has to be found, where a decoder chooses it."),
+    RuleKey::new("fields", "a table of strings", "Fields of the record, for rules that ask for them."),
+];
+const KEYS: [&str; LISTED.len()] = names(LISTED);
 
 pub(super) fn read(rule: Section<'_>, clears: &Clears, report: &mut Report<'_>) -> Examples {
     if !rule.has("matches") {
@@ -61,7 +73,7 @@ fn plain(text: &str, line: usize) -> Example {
 }
 
 fn read_table<'a>(found: TableAt<'a>, report: &mut Report<'_>) -> Option<Example> {
-    let section = Section::new("an example", found, KEYS, report);
+    let section = Section::new("an example", found, &KEYS, report);
     let text = section.required("text", report);
     let subject = section.string("subject", report).map(|word| word.text.to_owned());
     let reason = section.string("reason", report).map(|word| word.text.to_owned());
