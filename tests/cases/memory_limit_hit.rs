@@ -27,8 +27,8 @@ pub(crate) fn list(suite: &mut Suite) {
     );
 }
 
-/// 96 MiB, half of what `nodewell.service` has before it is slowed down. All that an agent holds at most, with texts of full length, is
-/// some 45; an answer with all its events, as this case asks for, takes some 20 more for a moment.
+/// 96 MiB, half of what `nodewell.service` has before it is slowed down. All that an agent holds at most, with texts of
+/// full length, is some 45; an answer with all its events, as this case asks for, takes some 20 more for a moment.
 const LIMIT: &str = "100663296";
 /// Of each of two kinds: as many as the ledger queues, more than any other queue holds.
 const LINES: usize = 10_000;

@@ -284,7 +284,7 @@ async fn unmoved(behavior: Behavior) {
     assert!(bmc.orders() > 0, "it was ordered");
 }
 
-/// What one BMC alone cannot show, and what can: see "A BMC that lies" in docs/fencing.md.
+/// What one BMC alone cannot show, and what can: see "A BMC that lies" in docs/fence-config.md.
 async fn lies() {
     let (room, bmc, honest) = (room(), bmc(), bmc());
     let mut node = room.behind("n1", &bmc, UUID, "");

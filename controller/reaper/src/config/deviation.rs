@@ -30,13 +30,13 @@ const FIXED: [&str; 6] = [
     "fixed: Conditions.OutOfDisk is 'False' while no node has that condition",
     "fixed: control-plane nodes are never reaped",
     "fixed: predicates that cannot be compiled are refused at the start, not once for each node",
-    "fixed: not started with dryRun: false while a predicate would take control-plane nodes, or all nodes",
+    "fixed: only observes with dryRun: false while a predicate would take control-plane nodes, or all nodes",
 ];
 
 const STRICT: [&str; 3] = [
     "strict: nodes without the label failure-domain.beta.kubernetes.io/zone are never reaped",
     "strict: a node whose drain failed is not reaped, as in node-reaper's code, whatever its README says",
-    "strict: still not started with dryRun: false while a predicate would take control-plane nodes, or all nodes",
+    "strict: still only observes with dryRun: false while a predicate would take control-plane nodes, or all nodes",
 ];
 
 /// A line for each, to be reported at the start.

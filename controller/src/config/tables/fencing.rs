@@ -18,7 +18,7 @@ const PREFLIGHT_CONCURRENCY: Count = Count(1..=256);
 impl Table for Fencing {
     const NAME: &'static str = "[fencing]";
     const ABOUT: &'static str = "How often a BMC is asked whether its node could be fenced, and how many at once: \
-                                 docs/fence-accounts.md has what that costs.";
+                                 docs/bmc-logins.md has what that costs.";
 
     fn keys() -> Vec<Key<Self>> {
         vec![

@@ -10,7 +10,7 @@ use nodewell_model::{
 use super::{Change, Known};
 use crate::probe::{DeviceEvent, Fault};
 
-/// Of one component in a message, which has 256 bytes.
+/// Of one component in a message: a message of ours has 256 bytes.
 const SHOWN_BYTES: usize = 96;
 
 /// What is missing; `now` is what there still is of an amount.
