@@ -43,7 +43,7 @@ pub(super) fn keep_program() {
 
 fn load() {
     if let Err(error) = load_program() {
-        tracing::debug!(%error, "not all of the program is in memory: a dead root disk could stall checks");
+        tracing::warn!(%error, "not all of the program is in memory: a dead root disk could stall checks");
     }
     // Only the start reads these. If this fails, they stay in memory: not worth a message.
     let _ = drop_relocations();
