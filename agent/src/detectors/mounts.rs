@@ -64,12 +64,13 @@ fn is_of_btrfs(folder: &Path, roots: &HostRoots, mount: &Mount) -> Result<bool, 
 
 /// `major:minor` of a block device; `None` if the node has no such device.
 pub fn device_number(sys_root: &Path, name: &str) -> Result<Option<String>, ReadError> {
-    if is_file_name(name) { attribute::text(&sys_root.join("class/block").join(name).join("dev")) } else { Ok(None) }
+    let Some(name) = in_sysfs(name) else { return Ok(None) };
+    attribute::text(&sys_root.join("class/block").join(name).join("dev"))
 }
 
-/// It comes from a line of a log.
-fn is_file_name(name: &str) -> bool {
-    !name.is_empty() && !name.contains('/') && !name.starts_with('.')
+/// What sysfs calls a device that a log names (`sda1`, `/dev/sda1`, `etherd/e0.0`). It leads out of no folder.
+pub fn in_sysfs(name: &str) -> Option<String> {
+    name_in_sysfs(&format!("/dev/{}", name.strip_prefix("/dev/").unwrap_or(name)))
 }
 
 /// Filesystems whose drivers show each superblock in sysfs, in whichever mount namespace it is mounted: ext4_register_sysfs
@@ -80,18 +81,16 @@ const SHOWN: [&str; 6] = ["ext2", "ext3", "ext4", "xfs", "f2fs", "btrfs"];
 /// Whether a block device is mounted anywhere, in a pod's mount namespace too: nothing where its filesystem does not show
 /// that. What the filesystem is udev reports, also of one that is not mounted. A superblock outlives a disk that was pulled.
 pub fn is_mounted_anywhere(roots: &HostRoots, name: &str) -> Result<Option<bool>, ReadError> {
-    if !is_file_name(name) {
-        return Ok(None);
-    }
+    let Some(name) = in_sysfs(name) else { return Ok(None) };
     for kind in ["ext4", "xfs", "f2fs"] {
-        if attribute::is_there(&roots.sys.join("fs").join(kind).join(name))? {
+        if attribute::is_there(&roots.sys.join("fs").join(kind).join(&name))? {
             return Ok(Some(true));
         }
     }
-    if btrfs_folder(&roots.sys, name)?.is_some() {
+    if btrfs_folder(&roots.sys, &name)?.is_some() {
         return Ok(Some(true));
     }
-    let Some(number) = device_number(&roots.sys, name)? else { return Ok(None) };
+    let Some(number) = device_number(&roots.sys, &name)? else { return Ok(None) };
     let udev = attribute::text(&roots.run.join("udev/data").join(format!("b{number}")))?.unwrap_or_default();
     let kind = udev.lines().find_map(|line| line.strip_prefix("E:ID_FS_TYPE="));
     Ok(kind.is_some_and(|kind| SHOWN.contains(&kind)).then_some(false))

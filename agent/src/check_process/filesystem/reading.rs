@@ -59,6 +59,7 @@ impl FilesystemReading {
 
 /// `None` for a filesystem that does not count.
 fn errors(sys: &Path, device: &str) -> Result<Option<u64>, ReadError> {
+    let Some(device) = mounts::in_sysfs(device) else { return Ok(None) };
     let path = sys.join("fs/ext4").join(device).join("errors_count");
     let Some(text) = attribute::text(&path)? else { return Ok(None) };
     let odd = |_| ReadError::Failed { message: format!("{}: {text:?} is no number", path.display()) };

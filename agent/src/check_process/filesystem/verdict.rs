@@ -9,8 +9,8 @@ use crate::check_process::filesystem::{probe::ProbeResult, reading::FilesystemRe
 
 /// A filesystem that has just failed may still take a write: so long after the first look a write proves something.
 pub(super) const PROOF_AFTER: Duration = Duration::from_secs(5);
-/// A disk may be pulled and its mount be gone before the first look. Nothing that the kernel has a name for is without a
-/// device, a mount and a superblock for so long.
+/// A disk may be pulled and its mount be gone before the first look. What has had no device, no mount and no superblock
+/// for so long is gone: no kernel names it any more. (A btrfs that was moved to another disk keeps the first one's name.)
 const ABSENT_AFTER: Duration = Duration::from_mins(1);
 
 /// What was seen of a device since its problem began.
@@ -66,8 +66,7 @@ impl FilesystemHistory {
         };
         self.seen_mounted |= !reading.mount_ids.is_empty();
         if reading.check != RecoveryCheck::FilesystemWritable {
-            let gone = first.exists && !reading.exists;
-            return if gone { over("ProblemEnded/ended-device-gone") } else { FilesystemVerdict::Stays };
+            return self.judge_device(first.exists, reading.exists, at);
         }
         if reading.mount_ids.is_empty() {
             return self.judge_unseen(&first, &reading, at);
@@ -78,10 +77,20 @@ impl FilesystemHistory {
         if is_broken || is_early { FilesystemVerdict::Stays } else { judge_mounted(&first, &reading) }
     }
 
+    /// One whose problem is not to be there.
+    fn judge_device(&self, was_there: bool, is_there: bool, at: Duration) -> FilesystemVerdict {
+        match (was_there, is_there) {
+            (true, false) => over("ProblemEnded/ended-device-gone"),
+            (false, false) if at >= self.first_at + ABSENT_AFTER => over("ProblemEnded/ended-absent"),
+            _ => FilesystemVerdict::Stays,
+        }
+    }
+
     /// It has no mount here. Another mount namespace may have it, and a pod then still gets errors of it: where its superblock
     /// is there, not to be here proves something only of what was here.
     fn judge_unseen(&self, first: &FilesystemReading, reading: &FilesystemReading, at: Duration) -> FilesystemVerdict {
-        if first.exists && !reading.exists {
+        let is_held = reading.is_mounted_anywhere == Some(true);
+        if first.exists && !reading.exists && !is_held {
             return over("ProblemEnded/ended-device-gone");
         }
         let is_unmounted = match reading.is_mounted_anywhere {
@@ -223,9 +232,12 @@ mod tests {
             is_mounted_anywhere,
             ..reading(&[], false, 1, ProbeResult::Pending)
         };
+        let pulled = |is_mounted_anywhere| FilesystemReading { exists: false, ..unseen(is_mounted_anywhere) };
         for (first, then, is_over, case) in [
             (unseen(Some(true)), unseen(Some(true)), false, "a pod has it"),
             (unseen(Some(true)), unseen(Some(false)), true, "the pod had it"),
+            (unseen(Some(true)), pulled(Some(true)), false, "its disk was pulled, and the pod has it"),
+            (unseen(Some(true)), pulled(None), true, "its disk was pulled, and the pod let it go"),
             (unseen(None), unseen(None), true, "its filesystem does not show where it is mounted"),
             (unseen(None), unseen(Some(false)), true, "udev read late what it is"),
             (reading(&[40], true, 1, ProbeResult::Pending), unseen(Some(true)), true, "it was here"),
@@ -263,6 +275,12 @@ mod tests {
         };
         assert!(matches!(after(device(true), device(false)), FilesystemVerdict::Over(_)));
         assert_eq!(after(device(true), device(true)), FilesystemVerdict::Stays);
-        assert_eq!(after(device(false), device(false)), FilesystemVerdict::Stays, "never was there");
+        let mut pulled = FilesystemHistory::new(false);
+        pulled.judge(device(false), Duration::ZERO);
+        assert_eq!(pulled.judge(device(false), Duration::from_secs(59)), FilesystemVerdict::Stays);
+        assert!(
+            matches!(pulled.judge(device(false), ABSENT_AFTER), FilesystemVerdict::Over(_)),
+            "before the first look"
+        );
     }
 }

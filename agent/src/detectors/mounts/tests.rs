@@ -76,6 +76,20 @@ fn a_superblock_is_seen_from_every_mount_namespace() {
 }
 
 #[test]
+fn a_device_is_the_one_that_the_log_names() {
+    for (name, found) in [
+        ("sda1", Some("sda1")),
+        ("/dev/sda1", Some("sda1")),
+        ("etherd/e0.0p1", Some("etherd!e0.0p1")),
+        ("../../etc/x", None),
+        ("/etc/x", Some("!etc!x")),
+        ("", None),
+    ] {
+        assert_eq!(in_sysfs(name).as_deref(), found, "{name}");
+    }
+}
+
+#[test]
 fn where_it_cannot_be_read_whether_it_is_mounted_it_is_not_unmounted() {
     let tree = Tree::with_sdb();
     tree.write("run/udev/data/b8:16", "E:ID_FS_TYPE=ext4\n");
