@@ -122,10 +122,6 @@ impl<'a> Runner<'a> {
         if self.plan.worker_group == WorkerGroup::Check {
             keep_program();
         }
-        // One does for all: they have one code.
-        if let Some(poll_loop) = self.poll_loops.first() {
-            poll_loop.rehearse_save();
-        }
         loop {
             if self.maintain().await == Maintenance::MustEnd {
                 self.end_worker().await;

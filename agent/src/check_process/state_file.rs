@@ -113,12 +113,6 @@ impl StateFile {
         self.last.clone()
     }
 
-    /// Has a thread started that finds nothing to write: what starts one is in memory then. Else the first thing found
-    /// while the root disk hangs would wait for that, before it is even sent.
-    pub(super) fn rehearse(&self) {
-        self.latest_write.start(&self.file);
-    }
-
     /// Hands over what is to be saved from now on. `judge`: `None` if it is as it was.
     pub(super) fn save(&mut self, judge: Option<Value>, reported: Vec<ReportedCondition>) {
         if judge.is_none() && reported == self.last.reported {

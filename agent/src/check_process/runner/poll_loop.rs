@@ -119,13 +119,6 @@ impl PollLoop {
         }
     }
 
-    /// Once what only the start ran is gone from memory, and before anything is saved.
-    pub(super) fn rehearse_save(&self) {
-        if let Some(state_file) = &self.state_file {
-            state_file.rehearse();
-        }
-    }
-
     /// The counters that its judge shows, and does not judge.
     pub(super) fn hw_counters(&self) -> Option<nodewell_model::HwCountersView> {
         self.judge.hw_counters()

@@ -86,22 +86,6 @@ fn wait_idle(state_file: &StateFile) {
 }
 
 #[tokio::test]
-async fn a_rehearsal_writes_nothing_and_takes_nothing_away() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut state_file = StateFile::of_check(folder.path(), &disk::CHECK);
-    assert_eq!(state_file.load().await, SavedState::default());
-    wait_idle(&state_file);
-    state_file.rehearse();
-    state_file.save(Some(json!(1)), vec![reported()]);
-    wait_idle(&state_file);
-    assert_eq!(read(&folder).await, SavedState { judge: Some(json!(1)), reported: vec![reported()] });
-    fs::remove_file(folder.path().join("disk.json")).unwrap();
-    state_file.rehearse();
-    wait_idle(&state_file);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-}
-
-#[tokio::test]
 async fn what_cannot_be_read_now_is_not_written_over() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("disk.json")).unwrap();
