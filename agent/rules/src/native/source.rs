@@ -83,7 +83,7 @@ pub(super) fn check_spelling(name: StringAt<'_>, report: &mut Report<'_>) {
 }
 
 pub(super) fn spelling() -> String {
-    format!("at most {NAME_LIMIT_BYTES} lower-case letters, digits and dashes")
+    format!("at most {NAME_LIMIT_BYTES} lower-case letters, digits, -, . and _, the first a letter or digit")
 }
 
 fn check_message(message: StringAt<'_>, report: &mut Report<'_>) {
