@@ -90,7 +90,7 @@ soak: toolchain cluster-programs ## plant faults in a real cluster, one after an
 vm: toolchain deps ## all cases in virtual machines: faults of real kernels (docs/virtual-machines.md)
 	$(CARGO) build $(PROGRAMS) --locked
 	@packaging/test-packages $(GUEST_PACKAGES)
-	NODEWELL_LONG=1 $(CARGO) test -p nodewell-vm --locked -- $(ARGS)
+	NODEWELL_LONG=1 $(CARGO) test --workspace --test guests --locked -- $(ARGS)
 
 e2e: toolchain deps ## the long proofs, with a table at the end (ARGS="simulation guards": these only)
 	@packaging/test-packages $(GUEST_PACKAGES) $(CLUSTER_PACKAGES) $(PACKAGE_TOOLS) $(RELEASE_TOOLS)
@@ -101,7 +101,8 @@ scale: toolchain ## what 15,000 agents cost one API server, as a table (docs/sca
 
 field: toolchain ## what the rules find of labelled logs of real faults (FIELD_CAPTURES=DIR)
 	@[ -n "$(FIELD_CAPTURES)" ] || { echo "make field: FIELD_CAPTURES names no folder with expect.tsv and cases/" >&2; exit 64; }
-	@$(CARGO) run --quiet --package nodewell-field --locked -- --disputed tests/field/disputed.tsv $(ARGS) "$(FIELD_CAPTURES)"
+	@$(CARGO) build --quiet --workspace --bin field --locked
+	@$${CARGO_TARGET_DIR:-target}/debug/field --disputed tests/field/disputed.tsv $(ARGS) "$(FIELD_CAPTURES)"
 
 FUZZ_SECONDS ?= 60
 fuzz: toolchain ## fuzz each parser for FUZZ_SECONDS=60 (a nightly compiler and cargo-fuzz are installed)
@@ -139,7 +140,7 @@ rpm: toolchain ## the same as rpm packages
 
 packages: toolchain ## both, for glibc 2.28 and later, x86-64 and arm64, looked over by lintian and rpmlint
 	@packaging/dist
-	@packaging/lint/check
+	@packaging/lint/check $(TO)
 
 kubectl: toolchain ## kubectl-nodewell as one static program, x86-64 and arm64, with krew's manifest, in target/packages
 	@packaging/kubectl/archive
