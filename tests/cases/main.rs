@@ -134,6 +134,7 @@ fn main() -> std::process::ExitCode {
     let mut suite = nodewell_tests::suite::Suite::default();
     // The slowest first: the short ones fill the gaps.
     let behaviours = [
+        controller_identity::list,
         booted_service::list,
         ansible_rollout::list,
         book_on_a_machine::list,
@@ -142,7 +143,6 @@ fn main() -> std::process::ExitCode {
         alerts::list,
         controller_fences::list,
         controller_hosts::list,
-        controller_identity::list,
         controller_errors::list,
         controller_quorum::list,
         controller_reach::list,

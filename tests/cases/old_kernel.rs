@@ -33,6 +33,8 @@ fn an_agent_without_root_runs_on_it() {
     agent.kmsg().write("EXT4-fs error (device sda1): ext4_find_entry:1455: inode #2: comm ls: reading directory");
     agent.wait_event("Ext4Error");
     // One of a process of its own, whatever this machine's disks hold.
-    until("filesystems are looked at", || agent.condition("FilesystemFull").filter(|one| one.status.as_str() != "Unknown"));
+    until("filesystems are looked at", || {
+        agent.condition("FilesystemFull").filter(|one| one.status.as_str() != "Unknown")
+    });
     until("it has a condition of each source", || agent.condition("TasksUnhealthy"));
 }

@@ -11,6 +11,8 @@ pub const PATIENCE: Duration = Duration::from_secs(180);
 pub const SETTLE: Duration = Duration::from_millis(700);
 /// Between two looks: short against what is measured, long against what a look costs.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Where it takes longer: looks of minutes at every case beside each other would take a processor's third.
+const LOOK_SELDOM: Duration = Duration::from_millis(100);
 
 /// The first `Some` of `look`, within [`PATIENCE`].
 ///
@@ -33,13 +35,14 @@ pub fn until_within<T>(patience: Duration, what: &str, look: impl FnMut() -> Opt
 /// The same for what may not come: `None` if the time is over.
 #[must_use]
 pub fn found_within<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    let deadline = Instant::now() + patience;
+    let begun = Instant::now();
     loop {
         let found = look();
-        if found.is_some() || Instant::now() >= deadline {
+        let elapsed = begun.elapsed();
+        if found.is_some() || elapsed >= patience {
             return found;
         }
-        thread::sleep(LOOK_EVERY);
+        thread::sleep((elapsed / 20).clamp(LOOK_EVERY, LOOK_SELDOM).min(patience.saturating_sub(elapsed)));
     }
 }
 

@@ -34,13 +34,16 @@ const AT_ONCE: usize = 2;
 fn main() -> std::process::ExitCode {
     let mut suite = nodewell_tests::suite::Suite::default();
     let behaviours = [
-        block_errors::list,
-        bmc_log::list,
-        bmc_sensors::list,
         board_sensors::list,
+        bmc_sensors::list,
+        bmc_log::list,
+        fabric_port::list,
+        slow_disks::list,
+        selinux::list,
+        plugin_limits::list,
+        block_errors::list,
         device_mapper::list,
         disk_rights::list,
-        fabric_port::list,
         hung_mount::list,
         hung_task::list,
         inventory::list,
@@ -52,12 +55,9 @@ fn main() -> std::process::ExitCode {
         out_of_memory::list,
         packed_modules::list,
         pcie_errors::list,
-        plugin_limits::list,
         raid_card::list,
         sata_smart::list,
         scsi_disk::list,
-        selinux::list,
-        slow_disks::list,
         stuck_reader::list,
     ];
     behaviours.iter().for_each(|list| list(&mut suite));

@@ -24,6 +24,8 @@ use crate::{
 pub const PATIENCE: Duration = Duration::from_secs(420);
 /// Between two looks into the guest: each costs it a process.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Where it takes longer.
+const LOOK_SELDOM: Duration = Duration::from_secs(2);
 /// What is asked of a guest that failed a case.
 const SHOW_LOGS: &str = "dmesg | tail -n 60; echo '--- the agent:'; tail -n 40 /run/agent.log; nodewell status; \
                          [ ! -d /run/systemd/system ] || journalctl --no-pager --quiet --lines 60 --unit 'nodewell*'";
@@ -162,13 +164,14 @@ impl Guest {
     /// With `what` if it takes longer than `patience`.
     #[track_caller]
     pub fn until_within<T>(&self, patience: Duration, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-        let deadline = Instant::now() + patience;
+        let begun = Instant::now();
         loop {
             if let Some(found) = look() {
                 return found;
             }
-            assert!(Instant::now() < deadline, "waited {patience:?} in vain: {what}");
-            thread::sleep(LOOK_EVERY);
+            let elapsed = begun.elapsed();
+            assert!(elapsed < patience, "waited {patience:?} in vain: {what}");
+            thread::sleep((elapsed / 10).clamp(LOOK_EVERY, LOOK_SELDOM).min(patience.saturating_sub(elapsed)));
         }
     }
 
