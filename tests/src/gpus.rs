@@ -247,10 +247,14 @@ pub(crate) fn unmet() -> Option<String> {
     (!Path::new("/sys/module/nvidia").exists()).then(|| "needs an NVIDIA GPU and its driver".to_owned())
 }
 
-/// The simulated library, built once, beside the programs under test.
+/// The simulated library, built once, beside the programs under test. `NODEWELL_FAKE_NVML` names one that was built for the
+/// glibc of an older system than this machine's, which could not load another.
 fn library() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
+        if let Some(built) = env::var_os("NODEWELL_FAKE_NVML") {
+            return built.into();
+        }
         let test = env::current_exe().unwrap();
         // Cases are in PROFILE/deps of the target folder, the bench in PROFILE.
         let target = test.ancestors().find(|folder| folder.join(".rustc_info.json").exists()).unwrap();
