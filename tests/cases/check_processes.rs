@@ -116,7 +116,8 @@ fn one_stops_when_asked() {
     let mut check_process = CheckProcess::check_of(agent.plan());
     wait_running(&agent);
     assert!(check_process.stop().success(), "{}", check_process.log());
-    assert_eq!(agent.daemon(CHECK), None, "nothing more is expected of it");
+    // What it has found well by then stays for a minute.
+    until("nothing more is expected of it", || agent.daemon(CHECK).is_none().then_some(()));
 }
 
 /// Names and advice of the check processes that `nodewell doctor` misses.
