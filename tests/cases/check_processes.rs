@@ -7,7 +7,7 @@ use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
-use nodewell_model::view::DaemonState;
+use nodewell_model::view::{DaemonState, DaemonView};
 use nodewell_tests::{
     agent::{Agent, Plan},
     check_process::{CheckProcess, runs},
@@ -117,7 +117,9 @@ fn one_stops_when_asked() {
     wait_running(&agent);
     assert!(check_process.stop().success(), "{}", check_process.log());
     // What it has found well by then stays for a minute.
-    until("nothing more is expected of it", || agent.daemon(CHECK).is_none().then_some(()));
+    let left = agent.daemon(CHECK);
+    let is_expected = |daemon: &DaemonView| !daemon.message.starts_with("stopped; its conditions go in ");
+    assert!(!left.as_ref().is_some_and(is_expected), "{left:?}");
 }
 
 /// Names and advice of the check processes that `nodewell doctor` misses.
