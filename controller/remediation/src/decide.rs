@@ -5,6 +5,7 @@
 
 mod blocked_events;
 mod candidates;
+mod cause;
 mod events_only;
 mod gather_requests;
 mod handover;

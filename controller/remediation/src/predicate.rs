@@ -62,6 +62,15 @@ impl Predicate {
         }
     }
 
+    /// Types of conditions in the order in which it names them, `conditions.?Ready` among them, which may be missing.
+    #[must_use]
+    pub fn conditions_in_order(&self) -> Vec<&str> {
+        match self {
+            Self::Cel(expression) => expression.conditions_in_order().collect(),
+            Self::Never | Self::Other(_) => Vec::new(),
+        }
+    }
+
     /// The expression as it was written. An answer is kept only for the expression that gave it.
     #[must_use]
     pub fn source(&self) -> &str {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use super::{
-    Pass,
+    Pass, cause,
     judged::{PredicateCache, PredicateResult},
     orphans,
 };
@@ -101,7 +101,7 @@ fn decide_one<'a>(pass: &mut Pass<'a>, name: &'a str, node: &'a Node, matches: P
             open(pass, Candidate { name, node, policy, since });
         }
     }
-    report_blockers(pass, node, &node_report, |pass| cause(pass, Candidate { name, node, policy, since }));
+    report_blockers(pass, node, &node_report, |pass| inputs(pass, Candidate { name, node, policy, since }));
     node_report
 }
 
@@ -170,7 +170,7 @@ fn record(pass: &Pass<'_>, candidate: Candidate<'_>) -> NodeFence {
             node_name: name.to_owned(),
             node_uid: node.uid.clone(),
             policy: policy.name.clone(),
-            cause: cause(pass, candidate),
+            cause: inputs(pass, candidate),
             steps: policy.steps.clone(),
             abort: false,
         },
@@ -187,17 +187,19 @@ fn record(pass: &Pass<'_>, candidate: Candidate<'_>) -> NodeFence {
 }
 
 /// The inputs of the decision, in one line.
-fn cause(pass: &Pass<'_>, candidate: Candidate<'_>) -> String {
+fn inputs(pass: &Pass<'_>, candidate: Candidate<'_>) -> String {
     let now = pass.input.now.moment;
     let ago = |since: Moment| show(Duration::from_secs(now.since(since).as_secs()));
     let ready = candidate.node.condition("Ready").map_or_else(
         || "no Ready condition".to_owned(),
         |ready| format!("Ready={} ({}) for {}", ready.status, ready.reason, ago(ready.change_seen_at)),
     );
+    let mut parts = cause::asked_for(candidate.policy, candidate.node, ago);
     let lease = pass.input.snapshot.kubelet_leases.get(candidate.name);
     let lease = lease.map_or_else(
         || "no kubelet Lease".to_owned(),
         |lease| format!("kubelet Lease {} old", ago(lease.change_seen_at)),
     );
-    format!("spec.when true for {}; {ready}, {lease}", ago(candidate.since))
+    parts.extend([ready, lease]);
+    format!("spec.when true for {}; {}", ago(candidate.since), parts.join(", "))
 }

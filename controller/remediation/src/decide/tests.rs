@@ -3,6 +3,7 @@
 mod asked_again;
 mod blocked_events;
 mod by_hand;
+mod causes;
 mod drains;
 mod drains_begin;
 mod events;

@@ -91,6 +91,11 @@ impl Expression {
         self.uses.names_of("conditions")
     }
 
+    /// Types of conditions in the order of the text, `conditions.?Ready` among them, which may be missing.
+    pub fn conditions_in_order(&self) -> impl Iterator<Item = &str> {
+        self.uses.conditions_in_order()
+    }
+
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source

@@ -56,6 +56,8 @@ impl Keys {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Uses {
     variables: BTreeMap<&'static str, Keys>,
+    /// Types of conditions, each once, in the order of the text; also where the variable is read as a whole.
+    conditions: Vec<String>,
     reads_time: bool,
 }
 
@@ -71,6 +73,10 @@ impl Uses {
             Some(Keys::All) | None => None,
         };
         named.into_iter().flatten().map(String::as_str)
+    }
+
+    pub(super) fn conditions_in_order(&self) -> impl Iterator<Item = &str> {
+        self.conditions.iter().map(String::as_str)
     }
 
     pub(super) fn is_volatile(&self) -> bool {
@@ -89,6 +95,12 @@ impl Uses {
         let keys = self.variables.entry(variable).or_insert_with(|| Keys::Named(BTreeSet::new()));
         if let Keys::Named(keys) = keys {
             keys.insert(key.to_owned());
+        }
+    }
+
+    fn condition(&mut self, kind: &str) {
+        if self.conditions.iter().all(|known| known != kind) {
+            self.conditions.push(kind.to_owned());
         }
     }
 }
@@ -179,7 +191,22 @@ impl SyntaxWalk {
         // A condition as a whole has its age in it.
         self.uses.reads_time |= variable == "conditions" && path.len() == 2 && !presence;
         self.uses.key(variable, &path[1]);
+        if variable == "conditions" {
+            self.uses.condition(&path[1]);
+        }
         Ok(())
+    }
+
+    /// The type in `conditions.?Ready` and `conditions[?'Ready']`.
+    fn optional_condition(&self, call: &CallExpr) -> Option<String> {
+        match (call.func_name.as_str(), &call.args[..]) {
+            (operators::OPT_SELECT | operators::OPT_INDEX, [map, key]) if self.is_conditions(map) => literal(key),
+            _ => None,
+        }
+    }
+
+    fn is_conditions(&self, expression: &IdedExpr) -> bool {
+        matches!(&expression.expr, Expr::Ident(name) if name == "conditions" && !self.scope.contains(name))
     }
 
     fn call(&mut self, call: &CallExpr) -> Result<(), String> {
@@ -190,6 +217,9 @@ impl SyntaxWalk {
         if let ("duration", [IdedExpr { expr: Expr::Literal(LiteralValue::String(text)), .. }]) = (name, &call.args[..])
         {
             duration::parse(text.inner()).map_err(|problem| format!("duration('{}'): {problem}", text.inner()))?;
+        }
+        if let Some(kind) = self.optional_condition(call) {
+            self.uses.condition(&kind);
         }
         call.target.iter().try_for_each(|target| self.expression(target))?;
         call.args.iter().try_for_each(|argument| self.expression(argument))

@@ -175,6 +175,21 @@ fn only_what_is_named_is_built() {
     assert_eq!(uses, [("conditions", true, false), ("node", false, false)]);
 }
 
+#[test]
+fn conditions_are_known_in_the_order_of_the_text() {
+    let cases: [(&str, &[&str]); 5] = [
+        ("conditions.B.status == 'True' || has(conditions.A) || 'B' in conditions", &["B", "A"]),
+        ("conditions.?B.?status.orValue('') == 'True' && conditions[?'A'].hasValue()", &["B", "A"]),
+        ("conditions.exists(c, conditions[c].age > 5) && conditions['A'].reason == 'x'", &["A"]),
+        ("node.taints.exists(conditions, conditions.?key.orValue('') == 'k')", &[]),
+        ("'A' in events", &[]),
+    ];
+    for (source, expected) in cases {
+        let expression = Expression::compile(source).unwrap();
+        assert_eq!(expression.conditions_in_order().collect::<Vec<_>>(), expected, "{source}");
+    }
+}
+
 proptest! {
     #[test]
     fn no_text_makes_it_panic(source in "[ -~]{0,60}") {
