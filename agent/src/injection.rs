@@ -88,13 +88,23 @@ fn by_rule(rules: &RuleSet, request: &InjectRequest) -> Result<Chosen, String> {
         from_kernel.filter_map(|rule| Some((*rule, single_line_example(rule)?))).collect();
     candidates.sort_by_key(|(rule, _)| rule.condition.is_none());
     candidates.first().map(|(rule, example)| Chosen::of_rule(rule, example)).ok_or_else(|| {
-        let why = match &request.condition {
-            Some(condition) => format!("no kernel log rule has the reason {reason} for the condition {condition}"),
-            None => format!("{reason} is not found in the kernel log by one line, so it cannot be injected there"),
-        };
+        let why = unfit(rules, &named, request);
         let like = request.condition.as_ref().or(named.iter().find_map(|rule| rule.condition.as_ref()));
         format!("{why}; {}", instead(rules, like))
     })
+}
+
+/// Why none of the rules of that reason can be injected.
+fn unfit(rules: &RuleSet, named: &[&Rule], InjectRequest { reason, condition }: &InjectRequest) -> String {
+    let is_in_kernel_log = named.iter().any(|rule| rules.readers.get(rule.reader) == Some(&Reader::Kmsg));
+    match condition {
+        _ if !is_in_kernel_log => format!(
+            "inject is only for rules of the kernel log, and {reason} is found elsewhere: `nodewell replay` tries it \
+             on a saved log, and its line written to the log that its rule reads goes the whole way"
+        ),
+        Some(condition) => format!("no kernel log rule has the reason {reason} for the condition {condition}"),
+        None => format!("{reason} is not found in the kernel log by one line, so it cannot be injected there"),
+    }
 }
 
 /// What can be injected: those of `condition`, if there are any.
@@ -175,6 +185,7 @@ mod tests {
         let other = |rule: &&Rule| !kmsg(rule) && rule.decoder.is_none() && rule.condition.is_none();
         let other = rules.rules.iter().find(other).unwrap();
         let error = chosen(other.reason.as_str(), None).err().unwrap();
+        assert!(error.starts_with("inject is only for rules of the kernel log, and "), "{error}");
         let listed = error.rsplit(": ").next().unwrap().split(" and ").next().unwrap();
         let reasons: Vec<&str> = listed.split(", ").collect();
         assert!(reasons.len() > 1 && reasons.len() <= SHOWN, "{error}");

@@ -89,6 +89,8 @@ pub enum Rejection {
     TooManyMutes(usize),
     #[error("{0} is muted by the configuration ({1}); change it there and reload nodewell")]
     MutedByConfiguration(String, String),
+    #[error("the mute of {0} has ended already: its time was over at {1}")]
+    MuteIsOver(String, Timestamp),
     #[error(
         "there is no active problem {0}, and only one that is there is called a false positive; see `nodewell status`"
     )]

@@ -44,6 +44,11 @@ impl Mutes {
         self.all.get(&(key.clone(), false))
     }
 
+    /// A person's, while it is in force.
+    pub(crate) fn own_in_force(&self, key: &MuteKey) -> Option<&Mute> {
+        self.own(key).filter(|_| self.in_force.contains(&(key.clone(), false)))
+    }
+
     /// The configuration's, while it is in force.
     pub(crate) fn configured(&self, key: &MuteKey) -> Option<&Mute> {
         let slot = (key.clone(), true);

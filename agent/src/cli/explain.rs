@@ -23,7 +23,7 @@ use super::{
     output::Output,
     rules::{RuleChoice, loaded},
 };
-pub(super) use list::names;
+pub(super) use list::{Names, names};
 
 /// What a condition, a reason or a code of hardware means, how it ends, and what to do.
 #[derive(Debug, Args)]

@@ -9,7 +9,7 @@ use nodewell_client::Client;
 use nodewell_model::{
     Name,
     api::{InjectAnswer, InjectRequest},
-    view::NodeView,
+    view::{DaemonState, DaemonView, NodeView},
 };
 
 use super::{
@@ -18,6 +18,9 @@ use super::{
     output::Output,
 };
 use way::{Known, Printer, Way};
+
+/// Reads the kernel log.
+const MONITOR: &str = "kernel-monitor";
 
 /// Try the whole way with a marked test problem: kernel log, rule, condition, API server (root).
 #[derive(Debug, Args)]
@@ -45,7 +48,9 @@ pub(super) struct Inject {
 
 impl Inject {
     pub(super) async fn run(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
-        refuse_if_muted(client, &self.reason).await?;
+        let view: NodeView = client.get("/v1/status").await?;
+        refuse_if_blind(&view)?;
+        refuse_if_muted(&view, &self.reason)?;
         let request = InjectRequest { reason: self.reason, condition: self.condition };
         let answer: InjectAnswer = client.post("/v1/inject", &request).await?;
         let before = Known::now(client, &answer.reason).await?;
@@ -63,9 +68,19 @@ impl Inject {
     }
 }
 
+/// A record that is not read would only be waited for in vain.
+fn refuse_if_blind(view: &NodeView) -> Result<(), CommandError> {
+    let is_blind = |daemon: &&DaemonView| daemon.name == MONITOR && daemon.state == DaemonState::Blind;
+    let Some(monitor) = view.daemons.iter().find(is_blind) else { return Ok(()) };
+    let message = format!(
+        "the agent cannot read the kernel log, and nothing was written to it: {}: {}",
+        monitor.reason, monitor.message
+    );
+    Err(CommandError::new(TEMPORARY, message))
+}
+
 /// A test problem is muted like any other, and would turn no condition.
-async fn refuse_if_muted(client: &Client, reason: &Name) -> Result<(), CommandError> {
-    let view: NodeView = client.get("/v1/status").await?;
+fn refuse_if_muted(view: &NodeView, reason: &Name) -> Result<(), CommandError> {
     let Some(mute) = view.mutes.iter().find(|mute| mute.key.reason == *reason && mute.key.subject.is_none()) else {
         return Ok(());
     };
@@ -96,7 +111,25 @@ fn not_written(kmsg: &str, error: &io::Error) -> CommandError {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn nothing_is_written_to_a_log_that_is_not_read() {
+        let with = |name: &str, state: &str| {
+            let daemon = json!({"name": name, "state": state, "reason": "KmsgMissing", "message": "no /dev/kmsg"});
+            let view = json!({"node": "n1", "daemons": [daemon], "conditions": [],
+                "apiserver": {"state": "disabled", "last_success": null}});
+            refuse_if_blind(&serde_json::from_value(view).unwrap()).map_err(|error| error.to_string())
+        };
+        assert_eq!(
+            with("kernel-monitor", "blind").unwrap_err(),
+            "the agent cannot read the kernel log, and nothing was written to it: KmsgMissing: no /dev/kmsg"
+        );
+        assert_eq!(with("kernel-monitor", "running"), Ok(()));
+        assert_eq!(with("journal-monitor", "blind"), Ok(()));
+    }
 
     #[test]
     fn the_record_is_written_in_one_piece() {

@@ -1,5 +1,7 @@
 //! `nodewell mute` and `nodewell unmute`: a person knows of a problem and does not act on it yet.
 
+mod unknown;
+
 use std::env;
 
 use clap::{Args, builder::NonEmptyStringValueParser};
@@ -76,6 +78,9 @@ impl MuteCommand {
         let key = MuteKey { reason: reason.clone(), condition: condition.clone(), subject: subject.clone() };
         let request = MuteRequest { reason, condition, subject, until, why, by: person() };
         let answer: AffectedView = client.post("/v1/mute", &request).await?;
+        if answer.problems == 0 {
+            unknown::warn(client, &key.reason).await;
+        }
         match output.document() {
             Some(form) => out.document(form, &answer),
             None => Ok(out.line(&muted(&key, until, answer))?),

@@ -5,6 +5,7 @@ mod plain;
 mod unread;
 
 use std::{
+    fmt,
     io::{ErrorKind, Write},
     path::PathBuf,
     sync::Arc,
@@ -117,11 +118,11 @@ impl Replay {
 
 fn print_all(run: &Run, input: Input, asked: FormatName, mut printer: Printer<'_>) -> Result<String, CommandError> {
     let (start, stop, damage) = (Instant::now(), input.stop(), input.damage());
-    let mut findings = 0_u64;
+    let mut counts = Counts::default();
     let mut failed: Option<CommandError> = None;
     let replayed = run.run(input, |finding| {
         if failed.is_none() {
-            findings += 1;
+            counts.add(finding.kind);
             failed = printer.print(finding).err();
             // No reader is left: the rest of the log need not be read either.
             stop.set(failed.is_some());
@@ -131,12 +132,12 @@ fn print_all(run: &Run, input: Input, asked: FormatName, mut printer: Printer<'_
         return Err(error);
     }
     let Replayed { lines, is_recognised, unread } = replayed.map_err(not_replayed)?;
-    let is_unknown = !is_recognised && findings == 0 && lines > 0;
+    let is_unknown = !is_recognised && counts.is_zero() && lines > 0;
     if is_recognised || is_unknown {
         printer.print_unread(&unread)?;
     }
     if let Some(error) = damage.take() {
-        let message = format!("the log ends early, after {lines} lines and {findings} findings: {error}");
+        let message = format!("the log ends early, after {lines} lines and {counts}: {error}");
         return Err(CommandError::new(DATA, message));
     }
     if is_unknown {
@@ -144,7 +145,36 @@ fn print_all(run: &Run, input: Input, asked: FormatName, mut printer: Printer<'_
     }
     let seconds = start.elapsed().as_secs_f32();
     let more = unread::summed_up(&unread, is_recognised, asked).map_or_else(String::new, |words| format!("; {words}"));
-    Ok(format!("{lines} lines, {findings} findings, {seconds:.1} s{more}"))
+    Ok(format!("{lines} lines, {counts}, {seconds:.1} s{more}"))
+}
+
+/// What was found, and what was shown to end.
+#[derive(Debug, Default)]
+struct Counts {
+    findings: u64,
+    ends: u64,
+}
+
+impl Counts {
+    fn add(&mut self, kind: ReplayKind) {
+        match kind {
+            ReplayKind::Raise => self.findings += 1,
+            ReplayKind::Clear => self.ends += 1,
+        }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.findings + self.ends == 0
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = |count: u64| if count == 1 { "" } else { "s" };
+        let Self { findings, ends } = *self;
+        write!(f, "{findings} finding{}", s(findings))?;
+        if ends == 0 { Ok(()) } else { write!(f, ", {ends} end{}", s(ends)) }
+    }
 }
 
 fn not_replayed(error: ReplayError) -> CommandError {
@@ -214,6 +244,13 @@ mod tests {
     use nodewell_rules::replay::ProblemType;
 
     use super::*;
+
+    #[test]
+    fn an_end_is_no_finding() {
+        let shown = |findings, ends| Counts { findings, ends }.to_string();
+        assert_eq!(shown(1, 1), "1 finding, 1 end");
+        assert_eq!((shown(0, 0).as_str(), shown(2, 3).as_str()), ("0 findings", "2 findings, 3 ends"));
+    }
 
     #[test]
     fn a_finding_is_one_line() {

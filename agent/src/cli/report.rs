@@ -2,6 +2,7 @@
 
 mod send;
 mod stdin;
+mod still;
 
 use std::time::Duration;
 
@@ -109,9 +110,19 @@ impl Report {
             return stdin::send_all(&sender, &defaults, self.output, out).await;
         }
         let form = self.output.document();
+        let ended = self.ended();
         let status = serde_json::to_value(self.status()?).map_err(CommandError::json)?;
         let accepted = sender.send(status).await?;
+        if let Some((condition, subject)) = ended {
+            still::warn(client, &condition, subject.as_deref()).await;
+        }
         form.map_or(Ok(()), |form| out.document(form, &accepted))
+    }
+
+    /// What is reported false, and of which subject.
+    fn ended(&self) -> Option<(Name, Option<String>)> {
+        let (condition, status) = self.condition.as_ref()?;
+        (*status == ConditionStatus::False).then(|| (condition.clone(), self.subject.clone()))
     }
 
     fn status(self) -> Result<Status, CommandError> {

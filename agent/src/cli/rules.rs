@@ -20,6 +20,11 @@ pub(super) struct RuleChoice {
 }
 
 impl RuleChoice {
+    /// Where a command has no such flags.
+    pub(super) fn installed() -> Self {
+        Self { rules: Vec::new(), npd_config: Vec::new() }
+    }
+
     /// What the agent would load. A config with errors does not prevent a look at a log: the defaults apply then.
     pub(super) fn plan(&self) -> LoadPlan {
         if !self.rules.is_empty() {

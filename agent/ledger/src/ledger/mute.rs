@@ -46,16 +46,25 @@ impl Ledger {
     /// Takes a person's mute back; returns how many active problems turn their condition again by that, `None` if there
     /// is no such mute.
     pub fn unmute(&mut self, key: &MuteKey, by: &str, now: Now) -> Result<Option<usize>, Rejection> {
-        let Some(mute) = self.mutes.remove_own(key) else {
-            let Some(known) = self.mutes.configured(key) else { return Ok(None) };
-            return Err(Rejection::MutedByConfiguration(known.key.whole(), known.by.clone()));
-        };
+        let was_in_force = self.mutes.own_in_force(key).is_some();
+        // One that is over goes, too: a clock that is set back does not bring back what was taken back.
+        let own = self.mutes.remove_own(key);
+        let Some(mute) = own.as_ref().filter(|_| was_in_force) else { return self.not_in_force(key, own.as_ref()) };
         self.dirty.mute(key);
-        self.end_of_mute(&mute, &message("MuteEnded/figure-taken-back", &[("by", &by)]), now);
+        self.end_of_mute(mute, &message("MuteEnded/figure-taken-back", &[("by", &by)]), now);
         self.look_at_mutes(now);
         self.apply_mutes(now);
         self.changed();
         Ok(Some(self.count_where(|problem, mutes| key.covers(problem) && !mutes.is_muted(problem))))
+    }
+
+    /// The answer where no mute of a person was in force; `over` is one that had been.
+    fn not_in_force(&self, key: &MuteKey, over: Option<&Mute>) -> Result<Option<usize>, Rejection> {
+        match (self.mutes.configured(key), over) {
+            (Some(known), _) => Err(Rejection::MutedByConfiguration(known.key.whole(), known.by.clone())),
+            (None, Some(over)) => Err(Rejection::MuteIsOver(over.key.whole(), over.until)),
+            (None, None) => Ok(None),
+        }
     }
 
     /// What the configuration mutes, after a reload.

@@ -88,6 +88,28 @@ fn it_is_taken_back_by_exactly_its_key() {
 }
 
 #[test]
+fn one_that_is_over_is_not_taken_back_a_second_time() {
+    let mut ledger = sick(&["sda"]);
+    ledger.mute(mute(None, 100), at(2)).unwrap();
+    ledger.advance(at(100));
+    events(&mut ledger);
+    let over = Rejection::MuteIsOver("IOError".to_owned(), wall(100));
+    assert_eq!(ledger.unmute(&key(None), "root", at(101)), Err(over));
+    assert!(events(&mut ledger).is_empty(), "its end was reported");
+    assert_eq!(ledger.unmute(&key(None), "root", at(102)), Ok(None));
+}
+
+#[test]
+fn behind_one_that_is_over_the_configuration_still_mutes() {
+    let mut ledger = sick(&["sda"]).with_mutes(vec![configured(None, 500)], at(2));
+    ledger.mute(mute(None, 100), at(3)).unwrap();
+    ledger.advance(at(100));
+    let by_file = Rejection::MutedByConfiguration("IOError".to_owned(), "nodewell.toml:3".to_owned());
+    assert_eq!(ledger.unmute(&key(None), "root", at(101)), Err(by_file));
+    assert_eq!(status(&mut ledger), ConditionStatus::False);
+}
+
+#[test]
 fn a_muted_problem_ends_as_any_other() {
     let mut ledger = sick(&["sda", "sdb"]);
     ledger.mute(mute(None, 100), at(2)).unwrap();
