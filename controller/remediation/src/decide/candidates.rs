@@ -192,7 +192,7 @@ fn inputs(pass: &Pass<'_>, candidate: Candidate<'_>) -> String {
     let ago = |since: Moment| show(Duration::from_secs(now.since(since).as_secs()));
     let ready = candidate.node.condition("Ready").map_or_else(
         || "no Ready condition".to_owned(),
-        |ready| format!("Ready={} ({}) for {}", ready.status, ready.reason, ago(ready.change_seen_at)),
+        |ready| format!("Ready={} ({}) for {}", ready.status, cause::shown(&ready.reason), ago(ready.change_seen_at)),
     );
     let mut parts = cause::asked_for(candidate.policy, candidate.node, ago);
     let lease = pass.input.snapshot.kubelet_leases.get(candidate.name);

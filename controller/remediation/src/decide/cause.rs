@@ -10,7 +10,7 @@ use crate::{
 
 /// A cause is one line.
 const MOST: usize = 3;
-/// Of each text that other clients write: `spec.cause` holds 4096 characters, an Event 1024.
+/// Of each text that other clients write: `spec.cause` holds 4096 characters; of an Event the server takes the first 1024.
 const LONGEST_CHARS: usize = 120;
 
 /// Those that the node has, in the order in which `spec.when` names them. Ready is in every cause, and not here.
@@ -29,7 +29,7 @@ fn state(condition: &Condition) -> String {
 }
 
 /// In one line, without what would change how it is read.
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     let clean: String = text.chars().map(|sign| if is_hidden(sign) { ' ' } else { sign }).collect();
     let mut signs = clean.trim().chars();
     let start: String = signs.by_ref().take(LONGEST_CHARS).collect();

@@ -74,9 +74,12 @@ fn long_texts_are_cut_between_characters() {
     assert_eq!(disk(&fits), whole(&format!("DiskUnhealthy=True (Ill: {fits}) for 57s, ")));
     let long = "ä".repeat(5000);
     assert_eq!(disk(&long), whole(&format!("DiskUnhealthy=True (Ill: {fits}…) for 57s, ")));
-    let three = ["A", "B", "C"].map(|kind| (kind, long.as_str(), long.as_str()));
-    let widest = cause(&asking(&["A", "B", "C"]), &three);
-    assert!(widest.chars().count() < 1024, "{}", widest.chars().count());
+    let kinds = ["A", "B", "C"].map(|kind| kind.repeat(316));
+    let kinds = kinds.each_ref().map(String::as_str);
+    let widest = cause(&asking(&kinds), &kinds.map(|kind| (kind, long.as_str(), long.as_str())));
+    assert!(widest.chars().count() < 4096, "{}", widest.chars().count());
+    let ready = cause("node.name == 'n0'", &[("Ready", long.as_str(), "")]);
+    assert!(ready.contains(&format!("Ready=True ({fits}…)")), "{ready}");
 }
 
 #[test]
