@@ -13,7 +13,7 @@ pub(super) async fn warn(client: &Client, condition: &Name, subject: Option<&str
     let Ok(view) = client.get::<NodeView>("/v1/status").await else { return };
     if let Some(line) = held(&view, condition, subject) {
         // Without stderr there is nowhere to write to.
-        let _ = writeln!(io::stderr(), "{line}");
+        let _ = writeln!(io::stderr(), "warning: {line}");
     }
 }
 

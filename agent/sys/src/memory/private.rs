@@ -164,11 +164,13 @@ mod tests {
     #[test]
     fn a_page_that_cannot_be_read_is_an_error() {
         alone("memory::private::tests::a_page_that_cannot_be_read_is_an_error", || {
+            // The list has mappings by their addresses, and the program far behind this one.
+            let before = ptr::with_exposed_provenance_mut(0x1000_0000);
             // SAFETY: makes a file without a page.
             let file = unsafe { libc::memfd_create(c"empty".as_ptr(), 0) };
             // SAFETY: a mapping of its own.
-            let page = unsafe { libc::mmap(ptr::null_mut(), PAGE, libc::PROT_READ, libc::MAP_PRIVATE, file, 0) };
-            assert_ne!(page, libc::MAP_FAILED);
+            let page = unsafe { libc::mmap(before, PAGE, libc::PROT_READ, libc::MAP_PRIVATE, file, 0) };
+            assert_eq!(page, before);
             own_program(&OwnMemory::open().unwrap()).unwrap_err();
             load_program().unwrap_err();
             assert_eq!(read_in(page.expose_provenance()).unwrap_err().raw_os_error(), Some(libc::EFAULT));
