@@ -126,7 +126,7 @@ fn read_in(address: usize) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::{addresses, tests::alone};
+    use crate::memory::{addresses, drop_code_pages, tests::alone};
 
     /// The values in KiB of `field` of every mapping of this program whose permissions are `may`.
     fn kib_of(may: &str, field: &str) -> Vec<u64> {
@@ -172,6 +172,7 @@ mod tests {
             let page = unsafe { libc::mmap(before, PAGE, libc::PROT_READ, libc::MAP_PRIVATE, file, 0) };
             assert_eq!(page, before);
             own_program(&OwnMemory::open().unwrap()).unwrap_err();
+            drop_code_pages().unwrap();
             load_program().unwrap_err();
             assert_eq!(read_in(page.expose_provenance()).unwrap_err().raw_os_error(), Some(libc::EFAULT));
             read_in((&raw const file).expose_provenance()).unwrap();
@@ -183,6 +184,7 @@ mod tests {
     #[test]
     fn without_copies_the_whole_file_is_read_in() {
         alone("memory::private::tests::without_copies_the_whole_file_is_read_in", || {
+            drop_code_pages().unwrap();
             load_program().unwrap();
             assert_eq!(kib_of("r-xp", "Rss:"), kib_of("r-xp", "Size:"));
         });
