@@ -9,10 +9,12 @@ mod cause;
 mod events_only;
 mod gather_requests;
 mod handover;
+mod heir;
 mod judged;
 mod orphans;
 mod own_host;
 mod phase_entry;
+mod precedence;
 mod reconstruct;
 mod records;
 
@@ -26,6 +28,7 @@ pub use self::{
     handover::{CountedPods, Cycles, Handover, cycle_moment, forget_evicted},
     orphans::ORPHANED,
     own_host::OwnHost,
+    precedence::has_the_say,
 };
 use crate::{
     action::{Action, NodeEvent},
@@ -104,8 +107,9 @@ fn decide_by(state_machine: StateMachine, snapshot: &Snapshot, mut memory: Memor
     let storms = storms(snapshot, &mut memory, now);
     let input = EvaluationInput { snapshot, now, tally: Tally::new(snapshot, now.moment), history, storms };
     let mut pass = Pass { state_machine, input, memory, decision: Decision::default(), node_reports: BTreeMap::new() };
-    records::decide(&mut pass);
-    candidates::decide(&mut pass);
+    let matches = candidates::policy_matches(&pass);
+    records::decide(&mut pass, &matches);
+    candidates::decide(&mut pass, matches);
     pass.finish()
 }
 

@@ -30,6 +30,7 @@ mod release;
 mod restore;
 mod steps;
 mod still_cut;
+mod supersede;
 #[cfg(test)]
 mod tests;
 
@@ -42,6 +43,7 @@ pub use self::{
     drain_again::undrained,
     release::{is_deleted_by_release, must_be_silent, needs_lease, out_of_service},
     restore::must_stay_cut_off,
+    supersede::may_give_way,
 };
 use self::{post_off_activity::PostOffActivity, steps::PolicyStep};
 use crate::{
@@ -69,6 +71,8 @@ pub struct FenceInput<'a> {
     pub policy: Option<&'a Policy>,
     pub predicate: PredicateState,
     pub guard_blockers: &'a GuardBlockers,
+    /// The policy that frees the pods of its dead node and could open a record now, were this one not there.
+    pub superseded_by: Option<&'a str>,
     /// When this controller first saw the record in its present phase, and its drain begun; timers count from here.
     pub entered: Moment,
     /// What was seen of the node since its Off was confirmed.

@@ -14,9 +14,9 @@ use crate::{
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeReport {
     pub node: String,
-    /// The policy whose predicate is true of it; of several the first by name.
+    /// The policy whose predicate is true of it and that has the say, or that opened its record.
     pub policy: Option<String>,
-    /// Other policies whose predicates are true of it as well. They decide nothing while the first does.
+    /// Other policies whose predicates are true of it as well. They decide nothing while that one does.
     pub also: Vec<String>,
     pub phase: Option<Phase>,
     /// What is done, or would be if nothing blocked it: `cordon`, `drain`, `powerCycle`.

@@ -154,19 +154,34 @@ fn asked(node: &str) -> Result<String, CommandError> {
 async fn no_record_is_open(wire: &Wire, name: &str) -> Result<(), CommandError> {
     let path = format!("/apis/{GROUP}/{VERSION}/nodefences/{}", escaped(name));
     let there: Option<Value> = wire.get(&path).await.map_err(CommandError::of(&format!("NodeFence {name}")))?;
-    let Some(record) = there else { return Ok(()) };
-    let policy = record["spec"]["policy"].as_str().filter(|policy| !policy.is_empty());
+    there.map_or(Ok(()), |record| Err(CommandError::Message(under_remediation(name, &record))))
+}
+
+fn under_remediation(name: &str, record: &Value) -> String {
+    let policy = record["spec"]["policy"].as_str().filter(|policy| !policy.is_empty()).map(one_line);
     let request = record["metadata"]["annotations"][REQUESTED_BY].as_str();
-    let by = match (policy, request) {
-        (Some(policy), _) => format!("policy {}", one_line(policy)),
+    let by = match (&policy, request) {
+        (Some(policy), _) => format!("policy {policy}"),
         (None, Some(request)) => format!("request {}", one_line(request)),
         (None, None) => "a person".to_owned(),
     };
-    Err(CommandError::Message(format!(
-        "{name} is under remediation already: by {by}, phase {}; `nodewell-controller plan --node {name}` shows what it \
-         waits for, `retry {name}` has a quarantined record tried again",
-        record["status"]["phase"].as_str().unwrap_or("Pending")
-    )))
+    let phase = record["status"]["phase"].as_str().unwrap_or("Pending");
+    let text = format!(
+        "{name} is under remediation already: by {by}, phase {phase}; `nodewell-controller plan --node {name}` shows what it \
+         waits for, `retry {name}` has a quarantined record tried again"
+    );
+    match policy.filter(|_| !frees_pods(record)) {
+        Some(policy) => format!(
+            "{text}. To fence it by hand: set spec.mode of policy {policy} to Paused, `abort {name}`, then `kubectl delete \
+             nodefence {name}`"
+        ),
+        None => text,
+    }
+}
+
+fn frees_pods(record: &Value) -> bool {
+    let mut steps = record["spec"]["steps"].as_array().into_iter().flatten();
+    steps.any(|step| !step["powerCycle"].is_null() || !step["reap"].is_null())
 }
 
 /// That it will be asked for in vain, as far as it is known.
@@ -243,6 +258,23 @@ mod tests {
         let spec: NodeFenceSpec = serde_json::from_value(record["spec"].clone()).unwrap();
         assert_eq!((spec.policy.as_str(), spec.node_uid.as_str(), spec.steps), ("", "u-1", steps));
         assert_eq!(record["metadata"]["annotations"][ASKED_BY], "eva: its shelf burns");
+    }
+
+    /// The policy would open the next record at once.
+    #[test]
+    fn a_record_that_only_isolates_can_be_made_way_for_a_persons() {
+        let record = |policy: &str, last: &str| {
+            json!({ "spec": { "policy": policy, "steps": [{ "cordon": {} }, { last: {} }] },
+                "status": { "phase": "Waiting" } })
+        };
+        let by_hand = "set spec.mode of policy gpu to Paused, `abort n1`, then `kubectl delete nodefence n1`";
+        for (policy, last, expected) in
+            [("gpu", "drain", true), ("gpu", "reboot", true), ("gpu", "powerCycle", false), ("", "drain", false)]
+        {
+            let text = under_remediation("n1", &record(policy, last));
+            assert!(text.starts_with("n1 is under remediation already: by "), "{text}");
+            assert_eq!(text.contains(by_hand), expected, "{policy} {last}: {text}");
+        }
     }
 
     #[test]

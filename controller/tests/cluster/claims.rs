@@ -130,7 +130,7 @@ impl Drop for ShownLog {
 }
 
 async fn the_program_waits_for_a_peer_and_makes_peers_wait(server: Arc<Server>) {
-    // Of several that are true of a node the first by name decides: those of other cases are not meant.
+    // Of several that are true of a living node the first by name decides: those of other cases are not meant.
     assert!(server.kubectl(&["delete", "remediationpolicies", "--all"]));
     let beating = tokio::task::spawn_local(beat(Arc::clone(&server)));
     make_node(&server, "peered").await;

@@ -54,7 +54,7 @@ async fn status(server: &Server, policy: &str) -> Value {
 }
 
 async fn what_blocks_and_what_is_wrong_is_reported(server: Arc<Server>) {
-    // Other cases leave a policy behind; the first by name decides.
+    // Other cases leave a policy behind; of a living node the first by name decides.
     make_node(&server, "blocked").await;
     mark(&server, "blocked", "FanLost", Timestamp::now()).await;
     server.apply(&policy("a-watching", "has(conditions.FanLost)", "0s")).unwrap();
@@ -99,6 +99,7 @@ async fn a_plan_judges_by_the_ages_of_the_api_server(server: Arc<Server>) {
     assert_eq!(code, Some(0), "{one}");
     assert!(!one.contains("WithinGracePeriod") && one.contains("policy lost: Observe, true of it for 2h"), "{one}");
     assert!(one.contains("policy with-events: Observe, true of it for "), "{one}");
-    assert!(one.contains("the first by name decides") && one.contains("not asked by a plan"), "{one}");
+    assert!(one.contains(", but policy ") && one.contains(" decides\n"), "{one}");
+    assert!(one.contains("not asked by a plan"), "{one}");
     assert!(server.kubectl(&["delete", "remediationpolicy", "lost", "strict", "with-events"]));
 }

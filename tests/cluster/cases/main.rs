@@ -11,6 +11,7 @@ mod cable_pulled;
 mod conditions_stay;
 mod controller_host_dies;
 mod credentials_rotate;
+mod dies_under_a_cordon;
 mod drain_begun_again;
 mod fault_drain_fence_return;
 mod free_network;
@@ -46,6 +47,7 @@ fn main() -> std::process::ExitCode {
         kubelet_upgraded::list,
         rolling_upgrade::list,
         bmc_lies::list,
+        dies_under_a_cordon::list,
         fault_drain_fence_return::list,
         pods_own_filesystem::list,
         cable_pulled::list,

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use super::{
-    Pass, cause,
+    Pass, cause, has_the_say,
     judged::{PredicateCache, PredicateResult},
     orphans,
 };
@@ -27,18 +27,16 @@ use crate::{
     time::Moment,
 };
 
-/// How the policies judge one node.
+/// How the policies judge one node, by their names.
 #[derive(Default)]
-struct PolicyMatches<'a> {
-    /// The first that is true, and its answer. One that is true by Events alone gives way to one that is not.
-    first: Option<(&'a Policy, PredicateResult)>,
-    also: Vec<String>,
+pub(super) struct PolicyMatches<'a> {
+    /// Those that are true of it, with their answers.
+    all: Vec<(&'a Policy, PredicateResult)>,
     errors: Vec<(String, String)>,
 }
 
-pub(super) fn decide(pass: &mut Pass<'_>) {
+pub(super) fn decide<'a>(pass: &mut Pass<'a>, mut matches: BTreeMap<String, PolicyMatches<'a>>) {
     let snapshot = pass.input.snapshot;
-    let mut matches = policy_matches(pass);
     let orphans = std::mem::take(&mut pass.memory.orphans);
     pass.memory.blocked_events.forget(pass.input.now.moment);
     for (name, node) in &snapshot.nodes {
@@ -54,7 +52,7 @@ pub(super) fn decide(pass: &mut Pass<'_>) {
     }
 }
 
-fn policy_matches<'a>(pass: &Pass<'a>) -> BTreeMap<String, PolicyMatches<'a>> {
+pub(super) fn policy_matches<'a>(pass: &Pass<'a>) -> BTreeMap<String, PolicyMatches<'a>> {
     let mut all: BTreeMap<String, PolicyMatches<'a>> = BTreeMap::new();
     for policy in &pass.input.snapshot.policies {
         let judged = pass.memory.judged.get(&policy.name);
@@ -67,28 +65,50 @@ fn policy_matches<'a>(pass: &Pass<'a>) -> BTreeMap<String, PolicyMatches<'a>> {
 
 impl<'a> PolicyMatches<'a> {
     fn add(&mut self, policy: &'a Policy, answer: &PredicateResult) {
-        match (&answer.result, &self.first) {
-            (Ok(true), None) => self.first = Some((policy, answer.clone())),
-            (Ok(true), Some((first, earlier))) if earlier.by_events_alone && answer.is_true_beyond_events() => {
-                self.also.push(first.name.clone());
-                self.first = Some((policy, answer.clone()));
-            }
-            (Ok(true), Some(_)) => self.also.push(policy.name.clone()),
-            (Ok(false), _) => {}
-            (Err(error), _) => self.errors.push((policy.name.clone(), error.clone())),
+        match &answer.result {
+            Ok(true) => self.all.push((policy, answer.clone())),
+            Ok(false) => {}
+            Err(error) => self.errors.push((policy.name.clone(), error.clone())),
         }
+    }
+
+    /// The policy that has the say. One that is true by Events alone gives way to any that is not.
+    pub(super) fn chosen(&self, is_dead: bool) -> Option<(&'a Policy, &PredicateResult)> {
+        let beyond_events = self.all.iter().filter(|(_, answer)| !answer.by_events_alone);
+        let chosen = has_the_say(beyond_events.map(|(policy, _)| *policy), is_dead);
+        let chosen = chosen.map(|chosen| self.all.iter().find(|(policy, _)| policy.name == chosen.name));
+        let (policy, answer) = chosen.unwrap_or_else(|| self.all.first())?;
+        Some((policy, answer))
+    }
+
+    /// The first policy that could not judge it: what it would have said is not known.
+    pub(super) fn error(&self) -> Option<String> {
+        self.errors.first().map(|(policy, error)| format!("policy {policy}: {error}"))
+    }
+
+    /// All that could not: policy and error.
+    pub(super) fn errors(&self) -> Vec<(String, String)> {
+        self.errors.clone()
+    }
+
+    /// The others that are true of it.
+    fn beside(&self, chosen: &Policy) -> Vec<String> {
+        let others = self.all.iter().filter(|(policy, _)| policy.name != chosen.name);
+        others.map(|(policy, _)| policy.name.clone()).collect()
     }
 }
 
 fn decide_one<'a>(pass: &mut Pass<'a>, name: &'a str, node: &'a Node, matches: PolicyMatches<'a>) -> NodeReport {
-    let error = matches.errors.first().map(|(policy, error)| format!("policy {policy}: {error}"));
-    let mut node_report =
-        NodeReport { node: name.to_owned(), also: matches.also, errors: matches.errors, ..NodeReport::default() };
-    let Some((policy, answer)) = matches.first else {
+    let error = matches.error();
+    let is_dead = pass.input.tally.is_dead(name);
+    let mut node_report = NodeReport { node: name.to_owned(), ..NodeReport::default() };
+    let Some((policy, answer)) = matches.chosen(is_dead) else {
+        node_report.errors = matches.errors;
         report_blockers(pass, node, &node_report, |_| String::new());
         return node_report;
     };
-    let PredicateResult { since, by_events_alone, .. } = answer;
+    let PredicateResult { since, by_events_alone, .. } = *answer;
+    (node_report.also, node_report.errors) = (matches.beside(policy), matches.errors.clone());
     let (unreadable, error) = (None, error.as_deref());
     let subject = Subject { name, node: Some(node), fence: None, policy, unreadable, error, by_events_alone };
     node_report.policy = Some(policy.name.clone());
@@ -129,7 +149,7 @@ struct Candidate<'a> {
 }
 
 /// Against the first step; later ones are asked for when their time comes.
-fn blockers(pass: &Pass<'_>, subject: &Subject<'_>, since: Moment) -> Vec<Blocker> {
+pub(super) fn blockers(pass: &Pass<'_>, subject: &Subject<'_>, since: Moment) -> Vec<Blocker> {
     let policy = subject.policy;
     let guard_blockers = guard::all_blockers(&pass.input, subject);
     let mut blockers = match policy.steps.first().map_or(DisruptionLevel::Power, disruption_level) {
@@ -150,7 +170,7 @@ fn blockers(pass: &Pass<'_>, subject: &Subject<'_>, since: Moment) -> Vec<Blocke
     blockers
 }
 
-fn charge<'a>(pass: &mut Pass<'a>, name: &'a str, policy: &'a Policy) {
+pub(super) fn charge<'a>(pass: &mut Pass<'a>, name: &'a str, policy: &'a Policy) {
     let level = if begins_disruptively(&policy.steps) { DisruptionLevel::Power } else { DisruptionLevel::Isolate };
     let now = pass.input.now.moment;
     pass.input.tally.charge(name, &policy.name, level);

@@ -2,7 +2,14 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use super::{Pass, gather_requests, judged::PredicateResult, phase_entry};
+use super::{
+    Pass,
+    candidates::PolicyMatches,
+    gather_requests,
+    heir::{self, Succession},
+    judged::PredicateResult,
+    phase_entry,
+};
 use crate::{
     action::{Action, IrreversibleOp, Op, ReversibleOp},
     api::{
@@ -26,7 +33,7 @@ use crate::{
 
 /// Those that have begun come first, then those whose drains left pods the fewest times, then by name: no record that waits
 /// for a slot waits for one behind it, and two that cannot be drained do not hand it to each other.
-pub(super) fn decide(pass: &mut Pass<'_>) {
+pub(super) fn decide<'a>(pass: &mut Pass<'a>, matches: &BTreeMap<String, PolicyMatches<'a>>) {
     let snapshot = pass.input.snapshot;
     pass.memory.entered.retain(|name, _| snapshot.fences.contains_key(name));
     pass.memory.post_off_activities = post_off_activities(pass);
@@ -36,7 +43,7 @@ pub(super) fn decide(pass: &mut Pass<'_>) {
     let mut waiting = waiting;
     waiting.sort_by_key(|(_, fence)| fence.status.drain_rounds);
     for (name, fence) in begun.into_iter().chain(waiting) {
-        decide_one(pass, name, fence, &default_policy);
+        decide_one(pass, name, fence, &default_policy, matches.get(name));
         pass.input.tally.reserve(name, fence);
     }
 }
@@ -52,12 +59,19 @@ fn post_off_activities(pass: &Pass<'_>) -> BTreeMap<String, PostOffActivity> {
     snapshot.fences.iter().filter_map(observe).collect()
 }
 
-fn decide_one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, default_policy: &Policy) {
+fn decide_one<'a>(
+    pass: &mut Pass<'a>,
+    name: &'a str,
+    fence: &'a NodeFence,
+    default_policy: &Policy,
+    matches: Option<&PolicyMatches<'a>>,
+) {
     let entered = phase_entry::enter(pass, name, fence);
     let asked = RecordPolicy::of(pass, name, fence, default_policy);
+    let own_node = pass.input.snapshot.nodes.get(name).filter(|node| node.uid == fence.spec.node_uid);
     let subject = Subject {
         name,
-        node: pass.input.snapshot.nodes.get(name).filter(|node| node.uid == fence.spec.node_uid),
+        node: own_node,
         fence: Some(fence),
         policy: &asked.policy,
         unreadable: asked.unreadable.as_deref(),
@@ -68,17 +82,20 @@ fn decide_one<'a>(pass: &mut Pass<'a>, name: &'a str, fence: &'a NodeFence, defa
     node_report.errors.extend(asked.error().map(|error| (asked.policy.name.clone(), error.to_owned())));
     if pass.input.snapshot.busy.contains(name) {
         node_report.blockers.push(Blocker::plain(BUSY));
+        report_undrained(fence, &mut node_report);
     } else {
-        let next = next(pass, &subject, &asked, entered);
+        let own_node = own_node.filter(|_| !is_skipped(&subject));
+        let succession = own_node.map_or(Succession::None, |node| heir::succession(pass, fence, node, matches));
+        let next = next(pass, &subject, &asked, entered, succession.ready());
         carry_out(pass, &subject, next, &mut node_report);
+        succession.report(pass, fence, &mut node_report);
     }
-    report_undrained(fence, &mut node_report);
     pass.decision.gather.insert(name.to_owned(), gather_requests::of(fence, subject.node, &asked.policy));
     pass.node_reports.insert(name, node_report);
 }
 
 /// One reason without a break, from the first drain that left pods to one that gets through: an alert waits for that.
-fn report_undrained(fence: &NodeFence, node_report: &mut NodeReport) {
+pub(super) fn report_undrained(fence: &NodeFence, node_report: &mut NodeReport) {
     let is_drained = fence.status.drain.as_ref().is_some_and(|report| report.done);
     let is_waited_for = match fence.status.phase {
         Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting | Phase::AwaitGuards => !is_drained,
@@ -138,7 +155,13 @@ fn without_predicate(fence: &NodeFence, node: Option<&Node>) -> PredicateState {
     }
 }
 
-fn next(pass: &Pass<'_>, subject: &Subject<'_>, asked: &RecordPolicy<'_>, entered: Moment) -> Next {
+fn next(
+    pass: &Pass<'_>,
+    subject: &Subject<'_>,
+    asked: &RecordPolicy<'_>,
+    entered: Moment,
+    superseded_by: Option<&str>,
+) -> Next {
     let (snapshot, name) = (pass.input.snapshot, subject.name);
     let Some(fence) = subject.fence else { return Next::Wait { until: None, blockers: Vec::new() } };
     (pass.state_machine)(&FenceInput {
@@ -151,6 +174,7 @@ fn next(pass: &Pass<'_>, subject: &Subject<'_>, asked: &RecordPolicy<'_>, entere
         policy: asked.is_known.then_some(&*asked.policy),
         predicate: asked.predicate_state(fence, subject.node),
         guard_blockers: &guard::all_blockers(&pass.input, subject),
+        superseded_by,
         entered,
         post_off_activity: pass.memory.post_off_activities.get(name),
         epoch: snapshot.epoch,

@@ -14,11 +14,13 @@ mod laws;
 mod opens;
 mod orphans;
 mod own_host;
+mod precedence;
 mod reboots;
 mod reconstruct;
 mod records;
 mod skipped;
 mod storms;
+mod supersedes;
 mod unread;
 
 use std::time::Duration;

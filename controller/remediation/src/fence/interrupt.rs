@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::{FenceInput, Next, PredicateState, cut_late, left_off::is_kept_out, levels, record::Draft};
+use super::{
+    FenceInput, Next, PredicateState, cut_late, left_off::is_kept_out, levels, record::Draft, supersede::superseded,
+};
 use crate::{
     api::{
         RETRY,
@@ -40,6 +42,7 @@ pub(super) fn check(input: &FenceInput<'_>) -> Option<Next> {
         .or_else(|| returned(input))
         .or_else(|| old_intent(input))
         .or_else(|| aborted(input))
+        .or_else(|| superseded(input))
         .or_else(|| healthy(input))
 }
 
@@ -196,7 +199,8 @@ fn healthy(input: &FenceInput<'_>) -> Option<Next> {
         Phase::OffConfirmed | Phase::PodsReleased | Phase::PoweringOn | Phase::AwaitReady => return None,
         Phase::Recovering | Phase::InDoubt | Phase::Closed | Phase::Quarantined => return None,
     };
-    is_healthy(input).then(|| Draft::of(input).enter(phase, Message::plain("FencePhase/healthy")).save())
+    let key = if phase == Phase::Recovering { "FenceRecovering/healthy" } else { "FencePhase/healthy" };
+    is_healthy(input).then(|| Draft::of(input).enter(phase, Message::plain(key)).save())
 }
 
 pub(super) fn is_healthy(input: &FenceInput<'_>) -> bool {

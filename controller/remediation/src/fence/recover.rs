@@ -117,7 +117,7 @@ fn still_unhealthy(input: &FenceInput<'_>) -> Option<Next> {
 
 /// It was well before anything irreversible was done: what isolated it may be taken back already, and a drain, a reboot or a reap
 /// needs that first. As if its record had been closed, and another one opened.
-fn was_well(fence: &NodeFence) -> bool {
+pub(super) fn was_well(fence: &NodeFence) -> bool {
     let status = &fence.status;
     let is_released =
         status.out_of_service || status.own_changes.taints.iter().any(|taint| taint.key == OUT_OF_SERVICE);

@@ -159,8 +159,10 @@ fn current_step<'a>(input: &FenceInput<'a>) -> Option<&'a PowerStep> {
 }
 
 pub(super) fn await_ready(input: &FenceInput<'_>) -> Next {
-    if ready_anew(input) || (input.fence.status.storage_only.is_some() && is_alive(input)) {
-        return Draft::of(input).enter(Phase::Recovering, Message::plain("FenceRecovering")).save();
+    let is_new_boot = ready_anew(input);
+    if is_new_boot || (input.fence.status.storage_only.is_some() && is_alive(input)) {
+        let key = if is_new_boot { "FenceRecovering" } else { "FenceRecovering/alive" };
+        return Draft::of(input).enter(Phase::Recovering, Message::plain(key)).save();
     }
     if let Some(level) = levels::to_turn_on_too(input) {
         let message = Message::of("FencePoweringOn/level", &[("level", &level)]);

@@ -39,6 +39,7 @@ mod retry;
 mod single;
 mod spoke;
 mod still_cut;
+mod supersede;
 mod unread;
 mod waits;
 mod walk;

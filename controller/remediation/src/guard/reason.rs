@@ -40,6 +40,8 @@ pub const CONTROLLER_ISOLATED: &str = "ControllerIsolated";
 pub const CACHE_NOT_SYNCED: &str = "CacheNotSynced";
 /// Kubelets were out of hearing a moment ago, and this one may only be late. Wait.
 pub const KUBELET_LATE: &str = "KubeletLate";
+/// The node is dead, and no enforced policy that frees its pods has the say about it. Write one, with `powerCycle` or `reap`.
+pub const ONLY_ISOLATES: &str = "OnlyIsolates";
 /// A control-plane node: the policy does not allow it, or another one is unavailable.
 pub const CONTROL_PLANE: &str = "ControlPlane";
 /// etcd would lose its quorum without this node. Bring its other members back.

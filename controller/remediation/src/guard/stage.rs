@@ -97,6 +97,12 @@ pub(crate) fn has_begun(fence: &NodeFence, level: DisruptionLevel) -> bool {
     }
 }
 
+/// One of them has the pods of a dead node run elsewhere: a power cycle releases them once Off is confirmed, a reap deletes
+/// their machine. A `reboot` releases none.
+pub(crate) fn frees_pods(steps: &[StepSpec]) -> bool {
+    steps.iter().any(|step| step.power_cycle.is_some() || step.reap.is_some())
+}
+
 /// Its first step is a disruptive one already, so that opening the record begins to remediate the node.
 pub(crate) fn begins_disruptively(steps: &[StepSpec]) -> bool {
     steps.first().is_none_or(|step| disruption_level(step) != DisruptionLevel::Isolate)

@@ -28,7 +28,8 @@ pub(super) fn remediation(
 ) -> Option<Remediation> {
     let before = snapshot.nodes.get(name)?;
     let failed = failed(snapshot, before, now.moment);
-    let policy = failed.policies.iter().find(|policy| is_true_of(policy, &failed, name, now))?;
+    let true_of_it = failed.policies.iter().filter(|policy| is_true_of(policy, &failed, name, now));
+    let policy = decide::has_the_say(true_of_it, true)?;
     let plan_off = plan.as_ref().ok().filter(|_| cycles(policy).is_some());
     let off = plan_off.and_then(|plan| Some((plan, first_proven(plan)?)));
     let fast = policy.fast.filter(|fast| is_early(policy, snapshot, before, fast.silent_for, now));

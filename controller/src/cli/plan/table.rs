@@ -110,9 +110,19 @@ fn row(snapshot: &Snapshot, node_report: &NodeReport) -> Row {
     }
 }
 
-/// The first policy decides; how many more would apply.
+/// The policy that decides; how many more would apply.
 fn with_others(policy: &str, others: usize) -> String {
     if others == 0 { policy.to_owned() } else { format!("{policy} (+{others})") }
+}
+
+/// Who decides in the place of a policy that is true as well, or opened the record that is to give way to it.
+fn instead(node_report: &NodeReport) -> String {
+    let decides = node_report.policy.as_deref().map(one_line).unwrap_or_default();
+    if node_report.phase.is_some() {
+        format!(", but the record is of policy {decides}")
+    } else {
+        format!(", but policy {decides} decides")
+    }
 }
 
 /// What a drain could not move, as its record has it.
@@ -156,8 +166,8 @@ pub(super) fn one(snapshot: &Snapshot, node_report: &NodeReport, one: &One, look
         line("drains", &look.paint(Paint::Warning, &one_line(pod)));
     }
     for result in &one.policies {
-        let is_second = if node_report.also.contains(&result.policy) { ", but the first by name decides" } else { "" };
-        line("asked", &format!("policy {}: {}{is_second}", result.policy, one_line(&result.text)));
+        let also = if node_report.also.contains(&result.policy) { instead(node_report) } else { String::new() };
+        line("asked", &format!("policy {}: {}{also}", result.policy, one_line(&result.text)));
     }
     for entry in log(snapshot, node_report) {
         line("log", &entry);
@@ -230,14 +240,20 @@ worker-2   -       -        -             -           -
 
     #[test]
     fn a_policy_that_does_not_decide_is_named() {
-        let shadowed = NodeReport { also: vec!["reap".into()], ..node_report() };
+        let shadowed = NodeReport { also: vec!["reap".into()], phase: None, ..node_report() };
         assert!(all(&Snapshot::default(), std::slice::from_ref(&shadowed), Look::PLAIN).contains("lost (+1)"));
         let results =
             [("lost", "Observe, true of it for 2h"), ("gpu", "Enforce, does not select it"), ("reap", "Enforce, true")];
-        let results = results.map(|(policy, text)| PolicyResult { policy: policy.into(), text: text.into() });
-        let text = one(&Snapshot::default(), &shadowed, &asked(results.into()), Look::PLAIN);
+        let shown = |node_report: &NodeReport| {
+            let results = results.map(|(policy, text)| PolicyResult { policy: policy.into(), text: text.into() });
+            one(&Snapshot::default(), node_report, &asked(results.into()), Look::PLAIN)
+        };
+        let text = shown(&shadowed);
+        assert!(text.contains("asked:   policy lost: Observe, true of it for 2h\n"), "{text}");
         assert!(text.contains("asked:   policy gpu: Enforce, does not select it\n"), "{text}");
-        assert!(text.contains("asked:   policy reap: Enforce, true, but the first by name decides\n"), "{text}");
+        assert!(text.contains("asked:   policy reap: Enforce, true, but policy lost decides\n"), "{text}");
+        let text = shown(&NodeReport { phase: Some(Phase::Waiting), ..shadowed });
+        assert!(text.contains("asked:   policy reap: Enforce, true, but the record is of policy lost\n"), "{text}");
     }
 
     #[test]

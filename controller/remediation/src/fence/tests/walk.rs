@@ -4,15 +4,16 @@ use std::{ops::Range, panic::catch_unwind, time::Duration};
 
 use super::{
     fixture::Fixture,
-    laws::{Laws, rank},
+    laws::{Laws, gave_way, rank},
     parts::{level, plan, policy, span, steps},
 };
 use crate::{
     action::{Action, Failed, Op, Outcome},
     api::{
-        RELEASE, RETRY,
-        fence::{Blocker, Phase},
+        CORDONED_BY, RELEASE, REMEDIATION_TAINT, RETRY,
+        fence::{Blocker, OwnChanges, Phase},
     },
+    facts::Node,
     fence::{Next, PredicateState, apply_outcome},
     snapshot::{FencePlan, Level},
     time::Moment,
@@ -27,8 +28,12 @@ const STEP_LISTS: [&[&str]; 7] = [
     &["cordon", "drain", "power", "reap"],
     &["drain", "reap"],
     &["power"],
-    &["taint", "cordon"],
+    ISOLATES,
 ];
+
+/// These two give way.
+const ISOLATES: &[&str] = &["taint", "cordon"];
+const DRAINS: &[&str] = &["cordon", "drain"];
 
 /// splitmix64: the walk is one number.
 struct Dice(u64);
@@ -46,9 +51,15 @@ impl Dice {
     }
 }
 
+/// Only `ISOLATES` is rolled for again: with every other list a seed goes the way that it always went.
+fn step_list(dice: &mut Dice) -> &'static [&'static str] {
+    let list = STEP_LISTS[dice.roll(7) as usize];
+    if list == ISOLATES && dice.one_in(2) { DRAINS } else { list }
+}
+
 fn walk(seed: u64) -> (Fixture, Laws) {
     let mut dice = Dice(seed);
-    let mut fixture = Fixture::new(steps(STEP_LISTS[dice.roll(7) as usize]));
+    let mut fixture = Fixture::new(steps(step_list(&mut dice)));
     if dice.one_in(3) {
         fixture.fence.spec.steps[0].then_wait = span("20s");
     }
@@ -70,13 +81,24 @@ fn walk(seed: u64) -> (Fixture, Laws) {
     (fixture, laws)
 }
 
-/// The record is gone; the machine is as it was left.
+/// The record is gone; the machine is as it was left, and what a record that gave way left there is the next one's.
 fn open_another(fixture: &mut Fixture) {
     let fresh = Fixture::new(fixture.fence.spec.steps.clone());
+    let gave_way = gave_way(&fixture.fence);
     fixture.fence = fresh.fence;
     fixture.node = fixture.node.take().or(fresh.node);
+    if let Some(node) = fixture.node.as_ref().filter(|_| gave_way) {
+        fixture.fence.status.own_changes = left_on(node);
+    }
     fixture.entered = fixture.now.moment;
     fixture.predicate = PredicateState::Yes;
+}
+
+/// As the decision finds it where it opens a record.
+fn left_on(node: &Node) -> OwnChanges {
+    let cordon = node.unschedulable && node.annotations.get(CORDONED_BY).is_some_and(|by| by == "dead");
+    let taints = node.taints.iter().filter(|taint| taint.key == REMEDIATION_TAINT).cloned().collect();
+    OwnChanges { cordon, taints }
 }
 
 /// What the cluster does by itself.
@@ -110,6 +132,8 @@ fn happen(fixture: &mut Fixture, dice: &mut Dice, laws: &Laws) {
         45 => falls_silent(fixture, Level(2)),
         46..48 => fixture.gathered.unanswered.clear(),
         48..51 => fixture.emptied = false,
+        51 => fixture.superseded_by = Some("heir"),
+        52..54 => fixture.superseded_by = None,
         35..40 if fixture.phase() == Phase::Quarantined => annotate(fixture, RETRY),
         35..37 if matches!(fixture.phase(), Phase::PodsReleased | Phase::PoweringOn) => annotate(fixture, RELEASE),
         _ => {}
@@ -285,6 +309,7 @@ fn walks_come_far() {
     assert!(count(|(_, laws)| laws.ends > 0) > 20, "hardly any record is closed");
     assert!(count(|(fixture, _)| fixture.fence.status.released > 0) > 10, "hardly any pod is released");
     assert!(count(|(_, laws)| laws.left_off > 0) > 5, "hardly any machine is left off");
+    assert!(count(|(_, laws)| laws.gave_way > 0) > 5, "hardly any record gives way");
     assert!(count(|(fixture, _)| fixture.boots > 1) > 20, "hardly any node is booted");
     assert!(steps > 2_000, "only {steps} steps were taken");
 }

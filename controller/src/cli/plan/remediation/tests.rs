@@ -97,6 +97,32 @@ fn what_blocks_it_now_is_named() {
     assert_eq!((only.off, only.blockers), (None, vec!["its policy has no powerCycle".to_owned()]));
 }
 
+/// As the controller has it of a node that is dead: who only cordons it steps aside.
+#[test]
+fn of_a_dead_node_the_policy_that_cuts_its_power_decides() {
+    let beside = |mode: &str, name: &str| {
+        let only_cordons = snapshot(LOST, |spec| {
+            spec["mode"] = json!(mode);
+            spec["steps"] = json!([{ "cordon": {} }]);
+        });
+        let mut both = snapshot(LOST, |_| {});
+        both.policies.push(Policy { name: name.into(), ..only_cordons.policies[0].clone() });
+        both.policies.sort_by(|a, b| a.name.cmp(&b.name));
+        both
+    };
+    for (mode, name, decides) in [
+        ("Enforce", "a-cordons", "lost"),
+        ("Observe", "a-cordons", "a-cordons"),
+        ("Paused", "a-cordons", "a-cordons"),
+        ("Observe", "z-cordons", "lost"),
+    ] {
+        let found = remediation(&beside(mode, name), "n1", &fenced(), now()).unwrap();
+        let is_fenced = decides == "lost";
+        assert_eq!((found.policy.as_str(), found.off.is_some()), (decides, is_fenced), "{mode} {name}");
+        assert_eq!(found.blockers.is_empty(), is_fenced, "{mode} {name}: {:?}", found.blockers);
+    }
+}
+
 #[test]
 fn steps_before_the_power_cycle_take_their_time() {
     let drains = |spec: &mut Value| {
