@@ -6,6 +6,7 @@
 mod boot;
 mod cgroup;
 mod disk;
+mod entry;
 mod hardware;
 mod inside;
 mod package;
@@ -20,6 +21,7 @@ use crate::{process::Process, wait::until_within};
 pub use self::{
     cgroup::{Controllers, controllers_unmet, remove_leftovers},
     disk::Disk,
+    entry::as_root,
     hardware::{Hardware, KernelLog},
     inside::Inside,
     package::{Package, built_rpm, remove_copies},

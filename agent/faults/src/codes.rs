@@ -13,7 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use self::entry::Entry;
 pub(crate) use self::overrides::Overrides;
-pub use self::{entry::TextError, overrides::OverrideError};
+pub use self::{
+    entry::TextError,
+    overrides::{Mistake, OverrideError},
+};
 use crate::{Branch, sxid};
 
 /// One table.

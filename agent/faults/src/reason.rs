@@ -1,6 +1,6 @@
 //! The catalogue of reasons that monitors of hardware and checks give: what each means, how sure it is, what to do.
 
-use std::sync::LazyLock;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use nodewell_model::{Action, Name, Severity};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
@@ -85,6 +85,14 @@ pub fn all() -> &'static [Reason] {
 pub fn by_check() -> impl Iterator<Item = (&'static str, Reason)> {
     let files = NAMES.iter().zip(FILES);
     files.flat_map(|(check, text)| read(text).into_iter().map(move |reason| (*check, reason)))
+}
+
+/// The check that gives the reason of that name.
+#[must_use]
+pub fn check_of(name: &Name) -> Option<&'static str> {
+    static CHECKS: LazyLock<BTreeMap<Name, &'static str>> =
+        LazyLock::new(|| by_check().map(|(check, reason)| (reason.name, check)).collect());
+    CHECKS.get(name).copied()
 }
 
 fn read(text: &str) -> Vec<Reason> {

@@ -10,7 +10,7 @@ use crate::Name;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ack {
     pub at: Timestamp,
-    /// A user or unit, and the person behind it.
+    /// A user, the service it is in, and the person behind it.
     pub by: String,
     /// Why, for people.
     pub why: String,

@@ -65,7 +65,7 @@ pub struct Mute {
     pub until: Timestamp,
     /// Why, for people.
     pub why: String,
-    /// Who muted it: a user, or the file and line of the configuration.
+    /// Who muted it: a user, the service it is in, and the person behind it; or the file and line of the configuration.
     pub by: String,
     /// By the configuration: it comes and goes with its file.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -17,7 +17,7 @@ use std::{
     sync::Arc,
 };
 
-use nodewell_faults::Tables;
+use nodewell_faults::{Tables, codes::Mistake};
 use nodewell_settings::Fingerprint;
 
 use crate::{Diagnostic, Location, Note, RuleSet, draft::Draft, native, npd, shipped};
@@ -147,7 +147,9 @@ fn read_tables(path: &Path, hash: &mut Fingerprint, diagnostics: &mut Vec<Diagno
     let text = Tables::overrides(path).inspect(|text| hash.add("xids", text));
     let read = text.and_then(|text| Tables::merged(&text, path));
     read.inspect_err(|error| {
-        diagnostics.extend(error.messages().into_iter().map(|message| Diagnostic::of_file(path, &message)))
+        let location = |line| Location { file: path.to_owned(), line };
+        let placed = |mistake: Mistake| Diagnostic::new(location(mistake.line), mistake.message);
+        diagnostics.extend(error.mistakes().into_iter().map(placed))
     })
     .map(Arc::new)
     .ok()

@@ -88,7 +88,9 @@ fn read_log_monitor(object: &Object<'_>, draft: &mut Draft, report: &mut Report<
         rules::read(object, &Monitor { name, plugin, lines, lookback, boot_delay }, report);
         return;
     };
-    report.note(object.at, "text of the log is never a format: a % in a line stays as it is");
+    let message = "a % in a line of the log stays as it is; Node Problem Detector takes the line for a format string, \
+                   and garbles it in its Event";
+    report.note(object.at, message);
     let monitor = Monitor { name, plugin, lines, lookback, boot_delay };
     draft.rules.extend(rules::read(object, &monitor, report));
 }

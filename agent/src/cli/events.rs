@@ -2,10 +2,13 @@
 
 mod filter;
 
+use std::io::{self, Write};
+
 use clap::Args;
 use jiff::Timestamp;
 use nodewell_client::Client;
 use nodewell_model::view::EventView;
+use nodewell_time::age;
 
 use self::filter::Filter;
 use super::{
@@ -53,7 +56,9 @@ impl Events {
         if self.follow {
             return self.follow(client, out).await;
         }
-        let events = self.wanted(self.asked(client, SHOWS).await?, SHOWS);
+        let kept = self.asked(client, SHOWS).await?;
+        self.warn_of_gap(&kept);
+        let events = self.wanted(kept, SHOWS);
         if let Some(form) = self.output.document() {
             return out.document(form, &events);
         }
@@ -65,6 +70,24 @@ impl Events {
             out.line(self.nothing())?;
         }
         Ok(())
+    }
+
+    /// For people: that there is no more of what they asked for. On stderr, where it is no event.
+    fn warn_of_gap(&self, kept: &[EventView]) {
+        if self.output.document().is_none() {
+            // With stderr gone as well, there is nowhere left to write to.
+            self.gap(kept, Timestamp::now()).iter().for_each(|line| drop(writeln!(io::stderr(), "nodewell: {line}")));
+        }
+    }
+
+    /// What was asked for and is from before all that the agent has. With a number only the newest are wanted.
+    fn gap(&self, kept: &[EventView], now: Timestamp) -> Option<String> {
+        let oldest = kept.first()?.timestamp;
+        let is_asked_for = self.limit.is_none() && self.filter.reaches_before(oldest, now);
+        is_asked_for.then(|| {
+            let age = age(oldest, now);
+            format!("the oldest event here is {age} old ({oldest:.0}); for older ones see journalctl -u nodewell")
+        })
     }
 
     fn nothing(&self) -> &'static str {
@@ -97,6 +120,7 @@ impl Events {
     async fn follow(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
         let old = self.asked(client, FOLLOW_SHOWS).await?;
         let newest = old.last().map_or(0, |event| event.id);
+        self.warn_of_gap(&old);
         for event in self.wanted(old, FOLLOW_SHOWS) {
             self.write(&event, out)?;
         }

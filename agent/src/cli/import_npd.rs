@@ -134,7 +134,7 @@ fn print(out: &mut Out, files: &[NewFile]) -> Result<Vec<String>, CommandError> 
             texts.push(file.text.clone());
         } else {
             left.push(format!(
-                "{} is no part of the rule file that was printed: --out DIR writes it",
+                "{} is not in the rule file that was printed: only --out DIR writes it",
                 file.name.display()
             ));
         }
@@ -162,7 +162,7 @@ fn next_steps(folder: &Path, files: &[NewFile], written: &[Written], inputs: &[P
     let other_forms = here.flat_map(|name| ["json", "toml"].map(|form| name.with_extension(form)));
     let old: BTreeSet<PathBuf> = given.chain(other_forms).filter(|old| !names.contains(old) && old.is_file()).collect();
     for old in old {
-        lines.push(format!("{} is still loaded, beside what came of it: remove it", old.display()));
+        lines.push(format!("{} is still loaded beside the file that replaces it: remove it", old.display()));
     }
     if !files.is_empty() {
         lines.push("next: `nodewell check`, then `systemctl reload nodewell`".to_owned());

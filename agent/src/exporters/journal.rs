@@ -14,7 +14,7 @@ use nodewell_model::{
 use tokio::time::timeout;
 
 use self::writer::Writer;
-use crate::shared_state::SharedState;
+use crate::shared_state::{EventLog, SharedState};
 
 /// An event or the start of a problem. These ids are in `systemd/nodewell.catalog` too.
 pub const PROBLEM_ID: &str = "d5f2c7b09a1e4b7c8e5a3f60b1c2d901";
@@ -86,8 +86,9 @@ impl Exporter {
 
     /// True if there may be more.
     async fn write_events(&mut self) -> bool {
-        let events = self.shared_state.events().since(self.last_event, BATCH);
-        let skipped = missing(self.last_event, &events);
+        let log = self.shared_state.events();
+        let events = log.since(self.last_event, BATCH);
+        let skipped = skipped(log, self.last_event, &events);
         if skipped > 0 {
             self.send(&skipped_entry(skipped)).await;
         }
@@ -103,6 +104,12 @@ impl Exporter {
             tracing::warn!(%error, "the journal refused an entry");
         }
     }
+}
+
+/// How many events above `after` the log has lost before `events`, its next ones, were read. Ids go on where an earlier
+/// run ended, and jump there when its state is read late: those are no losses.
+fn skipped(log: &EventLog, after: u64, events: &[EventRecord]) -> u64 {
+    if log.is_full() { missing(after.max(log.first_id().saturating_sub(1)), events) } else { 0 }
 }
 
 /// How many ids above `after` are not among `events`: the log loses those of peers first, which may be between others.
@@ -175,7 +182,23 @@ fn priority(severity: Severity) -> Priority {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shared_state::testing::event;
+    use crate::shared_state::{EVENT_LOG_LIMIT, testing::event};
+
+    /// What counts as skipped of a log that was given these.
+    fn skipped_of(ids: impl IntoIterator<Item = u64>) -> u64 {
+        let log = EventLog::default();
+        log.extend(ids.into_iter().map(event));
+        skipped(&log, 0, &log.since(0, BATCH))
+    }
+
+    #[test]
+    fn what_an_earlier_run_had_is_not_skipped() {
+        let limit = EVENT_LOG_LIMIT as u64;
+        assert_eq!(skipped_of(9..=10), 0, "after a restart");
+        assert_eq!(skipped_of((1..=3).chain([101])), 0, "its state was read late");
+        assert_eq!(skipped_of(1..=limit + 5), 5);
+        assert_eq!(skipped_of(101..=limit + 105), 5, "after a restart");
+    }
 
     #[test]
     fn every_gap_of_a_batch_counts() {

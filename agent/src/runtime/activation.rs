@@ -66,7 +66,8 @@ fn is_unix_listener(descriptor: &OwnedFd) -> bool {
         && getsockopt(descriptor, sockopt::AcceptConn) == Ok(true)
 }
 
-fn is_kernel_log(descriptor: &impl AsFd) -> bool {
+/// Whether it is the kernel's own log, and not what a container may have in its place.
+pub(crate) fn is_kernel_log(descriptor: &impl AsFd) -> bool {
     fstat(descriptor.as_fd()).is_ok_and(|found| {
         found.st_mode & S_IFMT == S_IFCHR && (major(found.st_rdev), minor(found.st_rdev)) == KERNEL_LOG_DEVICE
     })

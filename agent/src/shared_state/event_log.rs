@@ -12,7 +12,8 @@ use tokio::sync::watch;
 /// How many events the log holds; an exporter that must deliver has its own outbox.
 pub const EVENT_LOG_LIMIT: usize = 4096;
 
-/// A bounded ring of events, counted up from 1. A reader that falls behind sees it from the ids.
+/// A bounded ring of events, counted up from 1, or on from where an earlier run ended. A reader that falls behind sees it
+/// from the ids.
 #[derive(Debug, Clone)]
 pub struct EventLog {
     ring: Arc<Mutex<Ring>>,
@@ -30,12 +31,17 @@ impl Default for EventLog {
 struct Ring {
     ours: VecDeque<EventRecord>,
     of_peers: VecDeque<EventRecord>,
+    /// The id of the first event of all; 0 before it.
+    first_id: u64,
 }
 
 impl Ring {
     fn push(&mut self, event: EventRecord) {
         if self.len() == EVENT_LOG_LIMIT {
             self.make_room();
+        }
+        if self.first_id == 0 {
+            self.first_id = event.id;
         }
         if event.from_peer { self.of_peers.push_back(event) } else { self.ours.push_back(event) }
     }
@@ -127,6 +133,18 @@ impl EventLog {
     #[must_use]
     pub fn oldest_id(&self) -> u64 {
         self.lock().oldest_id().unwrap_or(0)
+    }
+
+    /// The id of the first event that was ever added; 0 while there is none. Those below are an earlier run's.
+    #[must_use]
+    pub fn first_id(&self) -> u64 {
+        self.lock().first_id
+    }
+
+    /// Whether another event takes an older one's place. Before that none is lost.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.lock().len() == EVENT_LOG_LIMIT
     }
 
     /// Returns once there is an event with an id above `after_id`.

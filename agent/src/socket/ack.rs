@@ -19,19 +19,19 @@ use crate::{
     shared_state::{Affected, Command},
 };
 
-/// Calls problems false positives for `principal`, who may do so.
-pub(super) async fn ack(api: &Api, request: AckRequest, principal: &str) -> Result<Answer, Rejection> {
+/// Calls problems false positives for `who`, who may do so.
+pub(super) async fn ack(api: &Api, request: AckRequest, who: &str) -> Result<Answer, Rejection> {
     has_room(api)?;
     let AckRequest { reason, condition, subject, why, by } = request;
     let key = known_key(api, MuteKey { reason, condition, subject })?;
     let why = word("why", &why, WHY_LIMIT_BYTES)?;
-    let ack = Ack { at: clock::now().wall, by: person(by, principal)?, why };
+    let ack = Ack { at: clock::now().wall, by: person(by, who)?, why };
     answer(api, api.shared_state.ask(|done| Command::Ack { key, ack, done }).await).await
 }
 
-/// Takes that back for `principal`, who may do so.
-pub(super) async fn unack(api: &Api, request: TakeBackRequest, principal: &str) -> Result<Answer, Rejection> {
-    let by = person(request.by.clone(), principal)?;
+/// Takes that back for `who`, who may do so.
+pub(super) async fn unack(api: &Api, request: TakeBackRequest, who: &str) -> Result<Answer, Rejection> {
+    let by = person(request.by.clone(), who)?;
     let key = known_key(api, request.into())?;
     answer(api, api.shared_state.ask(|done| Command::Unack { key, by, done }).await).await
 }

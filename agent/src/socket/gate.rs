@@ -94,10 +94,10 @@ impl Gate {
         self.act(peer, "injecting a problem", |rights| rights.is_unbounded())
     }
 
-    /// Whether `peer` may do `what` to problems, and for whom it does: muting them, calling them false positives.
-    pub(super) fn may_silence<'p>(&self, peer: &'p Peer, what: &str) -> Result<&'p str, Rejection> {
+    /// Whether `peer` may do `what` to problems, and who does: muting them, calling them false positives.
+    pub(super) fn may_silence(&self, peer: &Peer, what: &str) -> Result<String, Rejection> {
         self.act(peer, what, |rights| rights.is_unbounded())?;
-        Ok(peer.identity().principal())
+        Ok(peer.identity().actor())
     }
 
     /// The peers that were refused of late, newest first.
@@ -187,12 +187,8 @@ fn ungranted(who: &Identity, missing: &Missing) -> String {
 
 /// The TOML that would give it.
 fn example(who: &Identity, missing: &Missing) -> String {
-    let to = match who.service() {
-        Some(unit) => format!("unit = {unit:?}"),
-        None => format!("user = {}", who.uid()),
-    };
     let list = |names: &[Name]| names.iter().map(|name| format!("{:?}", name.as_str())).collect::<Vec<_>>().join(", ");
-    let mut toml = format!("[[grant]]\n{to}\n");
+    let mut toml = grant_to(who);
     // A heartbeat alone does not show what its daemon is about.
     if missing.is_nothing() {
         toml += "conditions = [\"…\"]\n";
@@ -206,6 +202,18 @@ fn example(who: &Identity, missing: &Missing) -> String {
         toml += &format!("reasons = [{}]\n", list(&missing.reasons));
     }
     toml
+}
+
+/// The beginning of a grant for it. In a file a unit's name is of use only if the next run has it, too.
+fn grant_to(who: &Identity) -> String {
+    match who.service() {
+        Some(unit) if who.is_of_one_run() => {
+            let note = format!("# {unit} is the name of one run; a service with a lasting name takes unit = \"…\"");
+            format!("{note}\n[[grant]]\nuser = {}\n", who.uid())
+        }
+        Some(unit) => format!("[[grant]]\nunit = {unit:?}\n"),
+        None => format!("[[grant]]\nuser = {}\n", who.uid()),
+    }
 }
 
 #[cfg(test)]

@@ -27,8 +27,8 @@ const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 /// As many mutes are named in an error.
 const LISTED: usize = 10;
 
-/// Mutes for `principal`, who may do so.
-pub(super) async fn mute(api: &Api, request: MuteRequest, principal: &str) -> Result<Answer, Rejection> {
+/// Mutes for `who`, who may do so.
+pub(super) async fn mute(api: &Api, request: MuteRequest, who: &str) -> Result<Answer, Rejection> {
     has_room(api)?;
     let MuteRequest { reason, condition, subject, until, why, by } = request;
     if let Some(condition) = &condition {
@@ -36,7 +36,7 @@ pub(super) async fn mute(api: &Api, request: MuteRequest, principal: &str) -> Re
     }
     let subject = subject.map(known_subject).transpose()?;
     let why = word("why", &why, WHY_LIMIT_BYTES)?;
-    let by = person(by, principal)?;
+    let by = person(by, who)?;
     in_time(until, clock::now().wall)?;
     let mute = Mute { key: MuteKey { reason, condition, subject }, until, why, by, configured: false };
     match api.shared_state.ask(|done| Command::Mute { mute, done }).await {
@@ -46,9 +46,9 @@ pub(super) async fn mute(api: &Api, request: MuteRequest, principal: &str) -> Re
     }
 }
 
-/// Takes a mute back for `principal`, who may do so.
-pub(super) async fn unmute(api: &Api, request: TakeBackRequest, principal: &str) -> Result<Answer, Rejection> {
-    let by = person(request.by.clone(), principal)?;
+/// Takes a mute back for `who`, who may do so.
+pub(super) async fn unmute(api: &Api, request: TakeBackRequest, who: &str) -> Result<Answer, Rejection> {
+    let by = person(request.by.clone(), who)?;
     let mut key = MuteKey::from(request);
     key.subject = key.subject.map(known_subject).transpose()?;
     let what = key.whole();
@@ -71,10 +71,11 @@ pub(super) fn has_room(api: &Api) -> Result<(), Rejection> {
     Ok(())
 }
 
-/// The person behind `principal`, if it says so.
-pub(super) fn person(by: Option<String>, principal: &str) -> Result<String, Rejection> {
-    let by = by.map(|by| word("by", &by, WHY_LIMIT_BYTES)).transpose()?.filter(|by| by != principal);
-    Ok(by.map_or_else(|| principal.to_owned(), |by| format!("{by} ({principal})")))
+/// The person behind `who`, if it says so.
+pub(super) fn person(by: Option<String>, who: &str) -> Result<String, Rejection> {
+    let user = who.split_once(" in ").map_or(who, |(user, _)| user);
+    let by = by.map(|by| word("by", &by, WHY_LIMIT_BYTES)).transpose()?.filter(|by| by != user);
+    Ok(by.map_or_else(|| who.to_owned(), |by| format!("{by} ({who})")))
 }
 
 /// One line, which is shown as it stands.
@@ -156,5 +157,9 @@ mod tests {
         assert!(known_subject("sd\u{1b}a".to_owned()).is_err(), "no problem has such a subject");
         assert_eq!(person(Some("alice".to_owned()), "root").unwrap(), "alice (root)");
         assert_eq!(person(Some("root".to_owned()), "root").unwrap(), "root");
+        let who = "root in backup.service";
+        assert_eq!(person(Some("alice".to_owned()), who).unwrap(), "alice (root in backup.service)");
+        assert_eq!(person(Some("root".to_owned()), who).unwrap(), who);
+        assert_eq!(person(None, who).unwrap(), who);
     }
 }

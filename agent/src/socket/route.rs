@@ -114,20 +114,20 @@ where
             act::inject(api, &body::read(request, limits).await?)?
         }
         Endpoint::Mute => {
-            let principal = api.gate.may_silence(peer, MUTING)?;
-            mute::mute(api, body::read(request, limits).await?, principal).await?
+            let who = api.gate.may_silence(peer, MUTING)?;
+            mute::mute(api, body::read(request, limits).await?, &who).await?
         }
         Endpoint::Unmute => {
-            let principal = api.gate.may_silence(peer, MUTING)?;
-            mute::unmute(api, body::read(request, limits).await?, principal).await?
+            let who = api.gate.may_silence(peer, MUTING)?;
+            mute::unmute(api, body::read(request, limits).await?, &who).await?
         }
         Endpoint::Ack => {
-            let principal = api.gate.may_silence(peer, ACKING)?;
-            ack::ack(api, body::read(request, limits).await?, principal).await?
+            let who = api.gate.may_silence(peer, ACKING)?;
+            ack::ack(api, body::read(request, limits).await?, &who).await?
         }
         Endpoint::Unack => {
-            let principal = api.gate.may_silence(peer, ACKING)?;
-            ack::unack(api, body::read(request, limits).await?, principal).await?
+            let who = api.gate.may_silence(peer, ACKING)?;
+            ack::unack(api, body::read(request, limits).await?, &who).await?
         }
         Endpoint::Report => report::report(api, limits, peer, request).await?,
     })

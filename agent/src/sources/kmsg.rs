@@ -10,7 +10,7 @@ use std::{
     fmt::Display,
     io::{self, ErrorKind, SeekFrom},
     os::fd::OwnedFd,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -144,7 +144,7 @@ impl Kmsg {
             KmsgInput::Open { otherwise, .. } if self.passes_over_descriptor => otherwise,
             KmsgInput::Open { descriptor, .. } => return Device::adopt(descriptor),
         };
-        Device::open(path)
+        open_log(path, Path::new(KERNEL_LOG))
     }
 
     fn take(&mut self, raw: &[u8], arrival: Arrival, sink: &mut dyn Sink) {
@@ -187,9 +187,27 @@ impl Kmsg {
         match error.kind() {
             ErrorKind::NotFound => SourceState::blind(missing(&input, notify::is_service()), &[log, ("error", error)]),
             ErrorKind::PermissionDenied => SourceState::blind("PermissionDenied/kernel-log", &[log, ("error", error)]),
+            _ if error.get_ref().is_some_and(|inner| inner.is::<StandIn>()) => {
+                SourceState::blind("KmsgMissing/stand-in", &[log])
+            }
             _ => SourceState::blind("KmsgUnreadable", &[log, ("error", error), retry]),
         }
     }
+}
+
+/// What is in the place of the kernel log is something else.
+#[derive(Debug, thiserror::Error)]
+#[error("it is not the kernel's device")]
+struct StandIn;
+
+/// A path of the administrator's choice may have any form of log. In the place of the kernel's only that counts: a
+/// container may have a FIFO, a file, `/dev/null` or a terminal there, where no record ever comes.
+fn open_log(path: &Path, kernel_log: &Path) -> io::Result<Device> {
+    let device = Device::open(path)?;
+    if path == kernel_log && !device.is_kernels() {
+        return Err(io::Error::other(StandIn));
+    }
+    Ok(device)
 }
 
 /// The message for a log that is not there. A service never sees the device itself (`PrivateDevices=`), only what systemd

@@ -10,6 +10,8 @@ use super::{
 const GAP: usize = 2;
 /// A column is not made narrower than this, whatever the width.
 const NARROWEST: usize = 12;
+/// What no forecast has: how long others take to answer.
+const ASSUMED: &str = "times of nodewell: if neither the BMC nor the API server keeps it waiting";
 
 /// Lines for a terminal of `width` columns; none has spaces at its end.
 #[must_use]
@@ -28,6 +30,9 @@ pub fn render(forecast: &NodeForecast, width: usize) -> Vec<String> {
         lines.extend(table(&pods(forecast), width));
         lines.push(String::new());
         lines.extend(wrap(&summary(forecast), width));
+    }
+    if forecast.remediation.as_ref().is_some_and(|remediation| remediation.released.is_some()) {
+        lines.extend(wrap(ASSUMED, width));
     }
     for note in &forecast.settings.notes {
         lines.extend(wrap(&format!("times from: {note}"), width));

@@ -169,6 +169,7 @@ fn what_is_blocked_has_no_time() {
     let forecast = forecast_of(&[pod("db-0", Some("StatefulSet"))], &zone_counts(), Some(&blocked));
     let text = render(&forecast, 200).join("\n");
     assert!(!text.contains("released after") && !text.contains("power confirmed off"), "{text}");
+    assert!(!text.contains("times of nodewell"), "{text}");
     assert!(text.contains("never        nodewell  turns it off as things stand: Observe, BudgetZone"), "{text}");
     assert!(!text.contains("this node cannot be fenced") && text.contains("nodewell frees 0 of these"), "{text}");
 }

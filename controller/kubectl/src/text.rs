@@ -3,6 +3,7 @@
 mod controller;
 pub(crate) mod events;
 pub(crate) mod fleet;
+mod fold;
 mod look;
 pub(crate) mod node;
 mod table;

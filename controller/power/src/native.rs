@@ -2,6 +2,7 @@
 
 mod accept;
 mod attempt;
+mod changes;
 mod contradiction;
 mod counts;
 mod half;
@@ -41,6 +42,7 @@ use half::HalfDone;
 use memory::{Ages, Memory};
 use proof::NotProven;
 use secret::Accounts;
+use survey::SharedMaps;
 
 /// A node's own, its type's, its methods', their templates', the cluster's: each round of questions knows the names of the
 /// next. More rounds than this are a circle.
@@ -113,7 +115,7 @@ impl<C: Configuration> NativePower<C> {
             return known;
         }
         let mut known = KnownConfigMaps::new();
-        let found = self.configured(node, &mut known).await;
+        let found = self.configured(node, &mut known, &SharedMaps::default()).await;
         self.learn(node, now, found, &known)
     }
 
@@ -139,13 +141,18 @@ impl<C: Configuration> NativePower<C> {
         Ages { good: age, refused: age.min(self.settings.refresh_refused) }
     }
 
-    /// `known` has what is known of ConfigMaps already, and has all that was looked up afterwards.
-    async fn configured(&self, node: &Node, known: &mut KnownConfigMaps) -> Result<ValidatedMethods, Unready> {
+    /// `known` has all that was looked up afterwards, and none that only others name: it is not wired to those.
+    async fn configured(
+        &self,
+        node: &Node,
+        known: &mut KnownConfigMaps,
+        shared: &SharedMaps,
+    ) -> Result<ValidatedMethods, Unready> {
         for _ in 0..ROUNDS {
             match read(&node.name, &node.labels, known) {
                 Read::Need(names) => {
                     for name in names {
-                        let data = self.cluster.config_map(&name).await;
+                        let data = shared.read(&*self.cluster, node, &name).await;
                         let data = data.map_err(|error| Unready::unread(format!("ConfigMap {name}: {error}")))?;
                         known.insert(name, data);
                     }

@@ -1,6 +1,7 @@
 //! A BMC that refuses the login is asked ever more seldom, and at once with another password; and how often one is asked that does
 //! not.
 
+mod changed;
 mod late;
 mod shared;
 

@@ -116,3 +116,17 @@ async fn a_node_that_is_gone_blocks_no_other_and_is_read_again_when_it_is_back()
     let unread = room.power.unread(nodes().iter());
     assert_eq!(unread.iter().map(|node| node.name.as_str()).collect::<Vec<_>>(), ["n2"]);
 }
+
+/// Templates are read once for all nodes of a look.
+#[tokio::test]
+async fn a_neighbour_with_errors_is_not_wired_to_what_it_does_not_name() {
+    let room = room();
+    room.cluster.map("rack", "template.properties", "agent_name=fence_test\nip=pdu\nidentity=configured");
+    room.cluster.map("fence-config-n1", "config.properties", "power_management=a\noutlets=pdu/1");
+    room.cluster.map("fence-config-n1", "fence-method-a", "template=rack\nplug=1");
+    room.cluster.map("fence-config-n2", "config.properties", "power_management=a");
+    room.cluster.map("fence-config-n2", "fence-method-a", "agent_name=fence_test\nip=another\nplug=1\nmethd=x");
+    room.power.unread(nodes().iter());
+    room.power.look(nodes().into()).await;
+    room.power.plan(&node("n1", "")).await.unwrap();
+}

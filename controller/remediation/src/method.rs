@@ -98,7 +98,7 @@ impl AgentAction {
 }
 
 /// How it is known that what a method acts on is this node.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum IdentityMethod {
     /// By what the BMC or the provider reports of itself, against the node's pin or providerID.
     #[default]
@@ -182,7 +182,7 @@ impl NodeMethods {
 }
 
 /// One method of [`ValidatedMethods`]: which fence agent may be run, and with which options.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ValidatedMethod {
     pub name: String,
     pub agent: String,
@@ -205,7 +205,7 @@ pub struct ValidatedMethod {
 }
 
 /// Everything that is known of a node's fencing without asking an agent or a BMC.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct ValidatedMethods {
     pub node: String,
     /// In order, with the built-in ones.

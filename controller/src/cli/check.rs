@@ -44,7 +44,7 @@ Each error is a line that begins with its file. Exit codes: 0 none; 78 some.";
 impl Check {
     pub(super) async fn run(self, global: &Global) -> Result<(), CommandError> {
         if let Some(node) = &self.node {
-            return accept::run(global, node).await;
+            return accept::run(global, node).await.map_err(with_what_needs_none);
         }
         let (right, diagnostics) = match (&self.node_reaper_config, self.files.as_slice()) {
             (None, []) => own(global),
@@ -59,6 +59,16 @@ impl Check {
         if diagnostics.is_empty() { Ok(()) } else { Err(CommandError::Diagnostics(diagnostics)) }
     }
 }
+
+/// Only `--node` asks a cluster: of an error that names no way to one, with what can be checked all the same.
+fn with_what_needs_none(error: CommandError) -> CommandError {
+    match error {
+        CommandError::NoKubeconfig(why) => CommandError::NoKubeconfig(format!("{why}; {NEEDS_NONE}")),
+        error => error,
+    }
+}
+
+const NEEDS_NONE: &str = "policies and configurations need none: nodewell-controller check FILE...";
 
 /// No line where it is of the whole file.
 fn as_json(Diagnostic { location, message }: &Diagnostic) -> Value {
@@ -168,6 +178,16 @@ fn first_line(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kube::ConnectError;
+
+    #[test]
+    fn without_a_kubeconfig_it_says_how_to_name_one_and_what_needs_none() {
+        let error = CommandError::from(ConnectError::NotFound("~/.kube/config is not there".into()));
+        let CommandError::NoKubeconfig(text) = with_what_needs_none(error) else { panic!("it is another error") };
+        for part in ["~/.kube/config is not there", "--kubeconfig FILE", "nodewell-controller check FILE..."] {
+            assert!(text.contains(part), "no {part} in {text}");
+        }
+    }
 
     fn summary(text: &str) -> Vec<String> {
         policies(Path::new("p.yaml"), text).unwrap_err().iter().map(ToString::to_string).collect()

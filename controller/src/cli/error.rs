@@ -21,6 +21,8 @@ pub(super) enum CommandError {
     Message(String),
     /// What was asked cannot have been meant.
     Usage(String),
+    /// There is no kubeconfig.
+    NoKubeconfig(String),
     /// Something that a person has to configure first.
     Unconfigured(String),
     /// A closed pipe (`| head`) is no failure at all.
@@ -40,7 +42,7 @@ impl CommandError {
             Self::Reported => ExitCode::from(CONFIG),
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Self::Output(error) => report(&mut err, &format!("cannot write: {error}")),
-            Self::Message(message) => report(&mut err, &message),
+            Self::Message(message) | Self::NoKubeconfig(message) => report(&mut err, &message),
             Self::Usage(message) => {
                 report(&mut err, &message);
                 ExitCode::from(USAGE)
@@ -67,6 +69,7 @@ impl From<ConnectError> for CommandError {
     fn from(error: ConnectError) -> Self {
         match error {
             ConnectError::Absent => Self::Unconfigured(error.to_string()),
+            ConnectError::NotFound(_) => Self::NoKubeconfig(error.to_string()),
             error => Self::Message(error.to_string()),
         }
     }

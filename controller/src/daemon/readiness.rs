@@ -1,8 +1,7 @@
 //! The condition `FenceReady` of every node: whether it could be fenced, found out long before it has to be.
 
+mod looks;
 mod rounds;
-
-use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use nodewell_power::native::{NativePower, Preflight, logins};
@@ -31,7 +30,11 @@ pub(super) async fn look_after(
 ) -> std::convert::Infallible {
     let clock = cluster.clock();
     let pace = rounds::Pace { interval: fencing.preflight_interval, at_once: fencing.preflight_concurrency };
-    rounds::run(&Asker { power, cluster, cache }, cache, clock, pace, || leads(&term, clock)).await
+    let asker = Asker { power, cluster, cache };
+    tokio::select! {
+        never = rounds::run(&asker, cache, clock, pace, || leads(&term, clock)) => never,
+        never = looks::run(async |nodes| power.look(nodes).await, cache, clock, || leads(&term, clock)) => never,
+    }
 }
 
 fn leads(term: &Term, clock: Clock) -> bool {
@@ -73,8 +76,8 @@ impl rounds::Asker for Asker<'_> {
         self.power.retain(is_there);
     }
 
-    fn urgent(&self) -> BTreeSet<String> {
-        self.power.unreported()
+    fn urgent(&self) -> rounds::Urgent {
+        rounds::Urgent { unwritten: self.power.unreported(), changed: self.power.changed() }
     }
 
     fn end_term(&self) {

@@ -42,8 +42,11 @@ pub enum ConnectError {
          docs/remediation.md (First steps), then: systemctl restart nodewell-controller"
     )]
     Absent,
-    #[error("no kubeconfig was named and none is found: {0}; name one by `kubeconfig` or --kubeconfig")]
-    Infer(#[from] kube::config::InferConfigError),
+    #[error(
+        "no kubeconfig was named and none is found ({0}); name one by --kubeconfig FILE, by `kubeconfig` in the \
+         configuration, or in the variable KUBECONFIG"
+    )]
+    NotFound(String),
     #[error("the kubeconfig's credentials cannot be used: {0}")]
     Credentials(#[from] kube::Error),
 }
@@ -53,7 +56,7 @@ pub enum ConnectError {
 pub async fn connect(kubeconfig: Option<&Path>, requests: Arc<Requests>) -> Result<Client, ConnectError> {
     let config = match kubeconfig {
         Some(path) => of_file(path).await?,
-        None => Config::infer().await?,
+        None => Config::infer().await.map_err(|error| ConnectError::NotFound(error.to_string()))?,
     };
     client(config, requests)
 }

@@ -87,6 +87,7 @@ fn one_that_is_being_brought_up_is_found() {
 
 fn obeys(held: &Held) {
     assert_eq!(held.must(&["exec", "w1", "hostname"]).trim(), "w1");
+    runs_as_its_root(held);
     let begun = Instant::now();
     held.must(&["stop", "w1"]);
     assert!(begun.elapsed() < ORDERLY, "its pod does not end by SIGTERM: {:?}", begun.elapsed());
@@ -95,6 +96,16 @@ fn obeys(held: &Held) {
     held.must(&["on", "w1"]);
     held.must(&["cut", "w1"]);
     held.must(&["join", "w1"]);
+}
+
+/// An agent takes what `exec` runs for the machine's root, and it has nothing of the caller's environment.
+fn runs_as_its_root(held: &Held) {
+    let exec = |command: &[&str]| held.must(&[&["exec", "w1"][..], command].concat());
+    assert_eq!(exec(&["cat", "/proc/self/cgroup"]), exec(&["cat", "/proc/1/cgroup"]));
+    let environment = exec(&["env"]);
+    let names: Vec<&str> = environment.lines().map(|line| line.split('=').next().unwrap_or_default()).collect();
+    let are_its = names.iter().all(|name| ["HOME", "LANG", "PATH", "TERM"].contains(name));
+    assert!(are_its && environment.contains("HOME=/root\n"), "{environment}");
 }
 
 /// A cluster beside the one that a person may have; ended when dropped.

@@ -60,7 +60,7 @@ enum Command {
     Cut(Machine),
     /// Plug a machine's network cable in again
     Join(Machine),
-    /// Run a command in a machine
+    /// Run a command in a machine, as its root
     Exec(exec::Exec),
     /// Plant faults in a cluster of its own, one after another, and judge each act (make soak)
     Soak(soak::Soak),

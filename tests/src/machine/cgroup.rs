@@ -1,6 +1,7 @@
 //! A cgroup for each machine, so that several can run at once: systemd-nspawn makes the container's own below it.
 
 use std::{
+    fmt::Display,
     fs, io,
     path::{Path, PathBuf},
     process,
@@ -47,8 +48,8 @@ impl Controllers {
                 .filter(|path| path.is_dir())
                 .collect();
         }
-        let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        own.lines().filter_map(own_cgroup).filter(|path| path.is_dir()).collect()
+        // Below those of this process: what a machine takes counts there.
+        of("self")
     }
 }
 
@@ -78,11 +79,23 @@ fn is_unified() -> bool {
     Path::new(ROOT).join("cgroup.procs").exists()
 }
 
-/// The cgroup of this process, from a line of `/proc/self/cgroup`: a machine's is made below it, and counts there.
-fn own_cgroup(line: &str) -> Option<PathBuf> {
+/// The cgroups of a process, by its number or as `self`, in all hierarchies that are mounted here.
+pub(super) fn of(process: impl Display) -> Vec<PathBuf> {
+    let text = fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap_or_default();
+    text.lines().filter_map(folder).filter(|path| path.is_dir()).collect()
+}
+
+/// What a shell runs to move itself into these. Quoted: systemd has backslashes in names.
+pub(super) fn entering(folders: &[PathBuf]) -> String {
+    folders.iter().map(|folder| format!("echo 0 >'{}/cgroup.procs' || exit 1\n", folder.display())).collect()
+}
+
+/// The cgroup that a line of `/proc/PID/cgroup` names.
+fn folder(line: &str) -> Option<PathBuf> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (controllers, path) = (parts.next()?, parts.next()?);
     let hierarchy = match controllers {
+        "" if is_unified() => "",
         "" => "unified",
         named => named.strip_prefix("name=").unwrap_or(named),
     };
@@ -114,7 +127,7 @@ impl Cgroup {
 
     /// What a shell runs to move itself in.
     pub(super) fn enter(&self) -> String {
-        self.0.iter().map(|folder| format!("echo 0 >{}/cgroup.procs || exit 1\n", folder.display())).collect()
+        entering(&self.0)
     }
 }
 

@@ -16,6 +16,7 @@ use std::{
 
 use nodewell_model::{Action, Name, Severity};
 use serde::Deserialize;
+use toml::Spanned;
 
 use super::{
     Codes, Meaning,
@@ -40,7 +41,10 @@ pub(crate) struct Overrides {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Override {
-    code: u32,
+    code: Spanned<u32>,
+    /// Where its code stands, counted from 1.
+    #[serde(skip)]
+    line: usize,
     /// Only for a code that the shipped table does not have.
     name: Option<String>,
     condition: Option<String>,
@@ -56,23 +60,34 @@ pub(crate) struct Override {
 pub enum OverrideError {
     #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: std::io::Error },
-    #[error("{}: {source}", path.display())]
-    Toml { path: PathBuf, source: Box<toml::de::Error> },
-    /// Every error in the file.
-    #[error("{}: {}", path.display(), errors.join("; "))]
-    Invalid { path: PathBuf, errors: Vec<String> },
+    /// Every mistake in the file.
+    #[error("{}", placed(path, mistakes))]
+    Invalid { path: PathBuf, mistakes: Vec<Mistake> },
+}
+
+/// One thing that is wrong in such a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// Counted from 1; 0 is the file as a whole.
+    pub line: usize,
+    /// One line.
+    pub message: String,
 }
 
 impl OverrideError {
-    /// Each error by itself, without the file's name.
+    /// Each mistake by itself, in the order of the lines.
     #[must_use]
-    pub fn messages(&self) -> Vec<String> {
+    pub fn mistakes(&self) -> Vec<Mistake> {
         match self {
-            Self::Read { source, .. } => vec![format!("cannot be read: {source}")],
-            Self::Toml { source, .. } => vec![source.to_string()],
-            Self::Invalid { errors, .. } => errors.clone(),
+            Self::Read { source, .. } => vec![Mistake { line: 0, message: format!("cannot be read: {source}") }],
+            Self::Invalid { mistakes, .. } => mistakes.clone(),
         }
     }
+}
+
+fn placed(path: &Path, mistakes: &[Mistake]) -> String {
+    let shown = mistakes.iter().map(|mistake| format!("{}:{}: {}", path.display(), mistake.line, mistake.message));
+    shown.collect::<Vec<_>>().join("; ")
 }
 
 /// The text of the file at `path`.
@@ -83,8 +98,21 @@ pub(crate) fn read(path: &Path) -> Result<String, OverrideError> {
 impl Overrides {
     /// Parses the overrides in `text`, the content of the file at `path`.
     pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, OverrideError> {
-        toml::from_str(text).map_err(|source| OverrideError::Toml { path: path.to_owned(), source: Box::new(source) })
+        let mut overrides: Self = toml::from_str(text).map_err(|error| {
+            let message = error.message().lines().next().unwrap_or_default().to_owned();
+            let mistake = Mistake { line: line_at(text, error.span().map_or(0, |span| span.start)), message };
+            OverrideError::Invalid { path: path.to_owned(), mistakes: vec![mistake] }
+        })?;
+        for change in overrides.xid.iter_mut().chain(&mut overrides.sxid) {
+            change.line = line_at(text, change.code.span().start);
+        }
+        Ok(overrides)
     }
+}
+
+/// The line, counted from 1, of a byte offset.
+fn line_at(text: &str, offset: usize) -> usize {
+    text.get(..offset).unwrap_or(text).matches('\n').count() + 1
 }
 
 impl Codes {
@@ -92,24 +120,28 @@ impl Codes {
     pub(crate) fn merged(&self, overrides: &[Override], path: &Path) -> Result<Self, OverrideError> {
         let mut codes = self.clone();
         let table: Arc<str> = path.display().to_string().into();
-        let applied = overrides.iter().map(|change| codes.apply(change, &table));
-        let errors: Vec<String> = applied.filter_map(Result::err).collect();
-        if errors.is_empty() { Ok(codes) } else { Err(OverrideError::Invalid { path: path.to_owned(), errors }) }
+        let mut mistakes = Vec::new();
+        for change in overrides {
+            if let Err(message) = codes.apply(change, &table) {
+                mistakes.push(Mistake { line: change.line, message });
+            }
+        }
+        if mistakes.is_empty() { Ok(codes) } else { Err(OverrideError::Invalid { path: path.to_owned(), mistakes }) }
     }
 
     fn apply(&mut self, change: &Override, table: &Arc<str>) -> Result<(), String> {
         let difference = change.difference(table)?;
-        let prefix = self.prefix;
-        match (self.entries.get_mut(&change.code), &change.name) {
-            (Some(_), Some(_)) => Err(format!("code {}: its name is fixed, scripts rely on it", change.code)),
+        let (prefix, code) = (self.prefix, change.code());
+        match (self.entries.get_mut(&code), &change.name) {
+            (Some(_), Some(_)) => Err(format!("code {code}: its name is fixed, scripts rely on it")),
             (Some(entry), None) => {
                 entry.differences.push(difference);
                 Ok(())
             }
             (None, name) => {
-                let unlisted = self.unlisted(change.code);
+                let unlisted = self.unlisted(code);
                 let entry = change.entry(prefix, name.as_deref().unwrap_or("Unlisted"), unlisted, difference)?;
-                self.entries.insert(change.code, entry);
+                self.entries.insert(code, entry);
                 Ok(())
             }
         }
@@ -117,11 +149,15 @@ impl Codes {
 }
 
 impl Override {
+    fn code(&self) -> u32 {
+        *self.code.get_ref()
+    }
+
     fn difference(&self, table: &Arc<str>) -> Result<Difference, String> {
         let condition = self.condition.as_deref().map(|text| self.condition(text)).transpose()?;
         let meaning = self.meaning.as_deref().map(Arc::from);
         if self.from.zip(self.before).is_some_and(|(from, before)| from >= before) {
-            return Err(format!("code {}: no branch is from and before these", self.code));
+            return Err(format!("code {}: no branch is from and before these", self.code()));
         }
         let changes = Changes {
             condition,
@@ -137,16 +173,18 @@ impl Override {
         match CONDITIONS.into_iter().find(|known| *known == text) {
             Some(known) => Ok(Some(Name::fixed(known))),
             None if text == "none" => Ok(None),
-            None => Err(format!("code {}: condition takes {} or none, not {text:?}", self.code, CONDITIONS.join(", "))),
+            None => {
+                Err(format!("code {}: condition takes {} or none, not {text:?}", self.code(), CONDITIONS.join(", ")))
+            }
         }
     }
 
     /// An entry for a code that the shipped table does not have: as it is without one, and what the operator changes.
     fn entry(&self, prefix: &str, name: &str, unlisted: Meaning, difference: Difference) -> Result<Entry, String> {
-        let reason = format!("{prefix}{}{name}", self.code);
+        let reason = format!("{prefix}{}{name}", self.code());
         let sound = name.starts_with(|c: char| c.is_ascii_uppercase()) && Name::new(&reason).is_ok();
         if !sound {
-            return Err(format!("code {}: name takes a CamelCase word, not {name:?}", self.code));
+            return Err(format!("code {}: name takes a CamelCase word, not {name:?}", self.code()));
         }
         Ok(Entry {
             name: name.to_owned(),

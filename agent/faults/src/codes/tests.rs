@@ -4,12 +4,16 @@ use std::path::Path;
 
 use nodewell_model::{Action, Severity};
 
-use crate::{Branch, codes::Overrides, xid};
+use crate::{
+    Branch,
+    codes::{OverrideError, Overrides},
+    xid,
+};
 
-fn xids(words: &str) -> Result<super::Codes, String> {
-    let overrides: Overrides = toml::from_str(words).map_err(|error| error.to_string())?;
+fn xids(words: &str) -> Result<super::Codes, OverrideError> {
     let path = Path::new("/etc/nodewell/xids.toml");
-    xid::Table::shipped().codes().merged(&overrides.xid, path).map_err(|error| error.to_string())
+    let overrides = Overrides::parse(words, path)?;
+    xid::Table::shipped().codes().merged(&overrides.xid, path)
 }
 
 #[test]
@@ -94,8 +98,29 @@ fn every_error_of_a_file_is_reported() {
     let words = "[[xid]]\ncode = 79\nname = 'Other'\n[[xid]]\ncode = 200\nname = 'new thing'\n\
         [[xid]]\ncode = 62\ncondition = 'DiskUnhealthy'\n[[xid]]\ncode = 62\nfrom = 575\nbefore = 575";
     let reported = xids(words).unwrap_err();
-    for error in ["code 79: its name is fixed", "code 200: name takes", "code 62: condition takes", "no branch is"] {
-        assert!(reported.contains(error), "{reported}");
+    for (line, error) in [
+        (2, "code 79: its name is fixed"),
+        (5, "code 200: name takes"),
+        (8, "code 62: condition takes"),
+        (11, "code 62: no branch is"),
+    ] {
+        let placed = format!("/etc/nodewell/xids.toml:{line}: {error}");
+        assert!(reported.to_string().contains(&placed), "{placed} is not in {reported}");
     }
-    assert!(xids("[[xid]]\ncode = 79\nseverty = 'warn'").unwrap_err().contains("unknown field"));
+}
+
+#[test]
+fn what_cannot_be_read_has_its_line_and_one_line_of_words() {
+    for (words, line, error) in [
+        ("[[xid]]\ncode = 79\nseverty = 'warn'", 3, "unknown field `severty`"),
+        ("\n[[xidd]]\ncode = 79\n", 2, "unknown field `xidd`"),
+        ("[[xid]]\ncode = 79\n\n[[xid]]\nseverity = 'warn'\n", 4, "missing field `code`"),
+        ("[[xid]]\ncode = 79\nseverity = 'bad'\n", 3, "unknown variant `bad`"),
+        ("[[xid]]\ncode = 79\ncode = 80\n", 3, "duplicate key"),
+    ] {
+        let mistakes = xids(words).unwrap_err().mistakes();
+        let [mistake] = mistakes.as_slice() else { panic!("{words:?}: {mistakes:?}") };
+        assert_eq!(mistake.line, line, "{words:?}: {mistake:?}");
+        assert!(mistake.message.contains(error) && !mistake.message.contains('\n'), "{mistake:?}");
+    }
 }

@@ -278,8 +278,11 @@ fn an_operators_words_on_xids_are_read_and_their_errors_reported() {
     assert_eq!(good.diagnostics, []);
     assert!(good.set.tables().xids.classify(63, None).unwrap().condition.is_some());
     let bad = loaded("[[xid]]\ncode = 63\nname = 'Other'\n[[xid]]\ncode = 62\ncondition = 'DiskUnhealthy'");
-    assert_eq!(bad.diagnostics.len(), 2, "{:?}", bad.diagnostics);
+    let places: Vec<String> = bad.diagnostics.iter().map(|found| found.location.to_string()).collect();
+    assert_eq!(places, [2, 5].map(|line| format!("{}:{line}", file.display())), "{:?}", bad.diagnostics);
     assert!(bad.set.tables.is_none(), "the shipped tables go on");
+    let slip = loaded("[[xid]]\ncode = 63\nseverty = 'warn'");
+    assert!(messages(&slip)[0].starts_with("xids.toml:3 unknown field `severty`"), "{:?}", slip.diagnostics);
     let missing = load(&LoadPlan { xids: Some(folder.path().join("none.toml")), ..LoadPlan::default() });
     assert!(missing.diagnostics[0].message.contains("cannot be read"), "{:?}", missing.diagnostics);
 }

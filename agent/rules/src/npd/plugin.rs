@@ -55,7 +55,9 @@ pub(super) fn read(object: &Object<'_>, monitor: &str, report: &mut Report<'_>) 
 }
 
 fn kmsg(object: &Object<'_>, plugin: &Text, report: &mut Report<'_>) -> Plugin {
-    report.note(plugin.at, "kmsg: only the kernel's own records count (facility 0); user space cannot forge one");
+    let message = "kmsg: only lines of the kernel itself count (facility 0), not those that programs write to \
+                   /dev/kmsg; Node Problem Detector takes both";
+    report.note(plugin.at, message);
     note_skip_list(object, report);
     let path = object.text("logPath", report);
     if !path.text.is_empty() && path.text != "/dev/kmsg" {
@@ -98,8 +100,8 @@ pub(super) fn journal_in(path: &Text, report: &mut Report<'_>) -> Option<PathBuf
 /// What a record of the journal must be to count for `identifier`.
 pub(super) fn identified(identifier: &Text, report: &mut Report<'_>) -> FieldFilter {
     let message = format!(
-        "SYSLOG_IDENTIFIER={} is what the writer calls itself: any process can. Native rules can ask for trusted \
-         fields such as _SYSTEMD_UNIT",
+        "any process can write lines with SYSLOG_IDENTIFIER={} into the journal; a native rule can ask for trusted \
+         fields instead, such as _SYSTEMD_UNIT",
         identifier.text
     );
     report.note(identifier.at, message);

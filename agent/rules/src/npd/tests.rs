@@ -187,6 +187,11 @@ fn all_errors_of_a_file_are_reported_at_once() {
 #[test]
 fn differences_from_node_problem_detector_are_noted() {
     for (rest, expected) in [
+        (
+            "\"rules\": []",
+            "1: a % in a line of the log stays as it is; Node Problem Detector takes the line for a format string, and \
+             garbles it in its Event",
+        ),
         ("\"bufferSzie\": 3", "2: unknown key \"bufferSzie\" is passed over; did you mean \"bufferSize\"?"),
         ("\"bufferSize\": 100000", "2: \"bufferSize\" is cut to 1000 lines"),
         ("\"metricsReporting\": false", "2: \"metricsReporting\" is not used: every problem is counted"),

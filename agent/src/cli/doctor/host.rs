@@ -1,6 +1,11 @@
 //! What the machine's own files and libraries allow this user.
 
-use std::{fs, io, os::unix::fs::OpenOptionsExt, path::PathBuf, sync::Arc};
+use std::{
+    fs, io,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use nix::{fcntl::OFlag, unistd};
 use nodewell_model::BootId;
@@ -10,6 +15,7 @@ use nodewell_sys::{
 };
 
 use super::check::Check;
+use crate::{config::KERNEL_LOG, runtime::activation::is_kernel_log};
 
 /// Where to look.
 pub(super) struct Host {
@@ -21,7 +27,7 @@ pub(super) struct Host {
 impl Host {
     /// This machine.
     pub(super) fn this() -> Self {
-        Self { kmsg: "/dev/kmsg".into(), proc: "/proc".into(), library: JournalLibrary::NAME.to_owned() }
+        Self { kmsg: KERNEL_LOG.into(), proc: "/proc".into(), library: JournalLibrary::NAME.to_owned() }
     }
 
     pub(super) fn examine(&self) -> Vec<Check> {
@@ -29,24 +35,8 @@ impl Host {
     }
 
     fn kernel_log(&self) -> Check {
-        let (name, path) = ("kernel log", self.kmsg.display());
         let opened = fs::OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(&self.kmsg);
-        match opened {
-            Ok(_) => Check::ok(name, format!("{path} can be read (as {})", user())),
-            // Under systemd the agent gets the device as an open descriptor: what this user may is not its limit.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !unistd::geteuid().is_root() => {
-                Check::warn(
-                    name,
-                    format!("{} may not read {path}", user()),
-                    "ask as the agent's user or with sudo; the agent itself says below whether it can",
-                )
-            }
-            Err(error) => Check::fail(
-                name,
-                format!("{path} cannot be read: {error}"),
-                "it takes root or CAP_SYSLOG; in a container, the device must be passed in",
-            ),
-        }
+        kernel_log(&self.kmsg, opened)
     }
 
     fn boot_id(&self) -> Check {
@@ -97,6 +87,29 @@ impl Host {
     }
 }
 
+fn kernel_log(path: &Path, opened: io::Result<fs::File>) -> Check {
+    let (name, shown) = ("kernel log", path.display());
+    match opened {
+        Ok(log) if path == Path::new(KERNEL_LOG) && !is_kernel_log(&log) => Check::warn(
+            name,
+            format!("{shown} is not the kernel log but a stand-in"),
+            "in a container, the host's device must be passed in; what the kernel reports is Unknown until then",
+        ),
+        Ok(_) => Check::ok(name, format!("{shown} can be read (as {})", user())),
+        // Under systemd the agent gets the device as an open descriptor: what this user may is not its limit.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !unistd::geteuid().is_root() => Check::warn(
+            name,
+            format!("{} may not read {shown}", user()),
+            "ask as the agent's user or with sudo; the agent itself says below whether it can",
+        ),
+        Err(error) => Check::fail(
+            name,
+            format!("{shown} cannot be read: {error}"),
+            "it takes root or CAP_SYSLOG; in a container, the device must be passed in",
+        ),
+    }
+}
+
 fn newest_entry(library: Arc<JournalLibrary>) -> Result<bool, JournalError> {
     let mut journal = Journal::open(library)?;
     journal.seek_tail()?;
@@ -125,6 +138,12 @@ mod tests {
         let verdicts: Vec<CheckVerdict> = checks.iter().map(|check| check.verdict).collect();
         assert_eq!(verdicts, [CheckVerdict::Fail, CheckVerdict::Fail, CheckVerdict::Fail, CheckVerdict::Warn]);
         assert!(checks.iter().all(|check| !check.advice.is_empty()));
+    }
+
+    #[test]
+    fn a_stand_in_for_the_kernel_log_is_named() {
+        let verdict = |path: &str| kernel_log(Path::new(path), fs::File::open("/dev/null")).verdict;
+        assert_eq!((verdict(KERNEL_LOG), verdict("/var/log/kern")), (CheckVerdict::Warn, CheckVerdict::Ok));
     }
 
     #[test]

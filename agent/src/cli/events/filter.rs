@@ -45,6 +45,15 @@ impl Filter {
         self.since.is_some()
     }
 
+    /// Whether more is asked for than what is from `oldest` on.
+    pub(super) fn reaches_before(&self, oldest: Timestamp, now: Timestamp) -> bool {
+        match self.since {
+            None => false,
+            Some(Since::Time(time)) => time < oldest,
+            Some(Since::Ago(length)) => now.duration_since(oldest).unsigned_abs() < length || oldest > now,
+        }
+    }
+
     pub(super) fn takes(&self, event: &EventView, now: Timestamp) -> bool {
         let is_young = match self.since {
             None => true,

@@ -64,6 +64,21 @@ fn each_flag_narrows_and_its_values_widen() {
 }
 
 #[test]
+fn what_is_asked_for_from_before_the_oldest_event_is_in_the_journal() {
+    let kept = [event(7, 3000, "OOMKilling", None), event(8, 60, "IOError", None)];
+    let gap = |words: &[&str], kept: &[EventView]| parsed(words).unwrap().gap(kept, Timestamp::now());
+    for words in [&["--since", "1h"][..], &["--since", "1970-01-01T00:00:00Z"], &["--since", "1h", "--reason", "A"]] {
+        let line = gap(words, &kept).unwrap();
+        assert!(line.contains(" 50m old (") && line.ends_with("see journalctl -u nodewell"), "{words:?}: {line}");
+        assert_eq!(gap(words, &[]), None, "of none it is not known since when they are kept");
+    }
+    let whole = [&["--since", "10m"][..], &[], &["--since", "2100-01-01T00:00:00Z"], &["--since", "1h", "-n", "2"]];
+    for words in whole {
+        assert_eq!(gap(words, &kept), None, "{words:?}");
+    }
+}
+
+#[test]
 fn a_time_that_is_none_is_refused_with_what_it_takes() {
     for bad in ["yesterday", "10", "-5m", ""] {
         let error = parsed(&[&format!("--since={bad}")]).unwrap_err().to_string();

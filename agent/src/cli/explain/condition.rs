@@ -1,5 +1,8 @@
 //! What a condition is: its healthy reason, the monitors whose rules raise it, and every reason that holds it True.
 
+use std::path::PathBuf;
+
+use nodewell_faults::reason;
 use nodewell_model::{ConditionSpec, Name, Severity};
 use nodewell_rules::{RuleSet, shipped};
 use serde::Serialize;
@@ -18,6 +21,10 @@ pub(super) struct ExplainedCondition {
     pub(super) healthy: Option<Healthy>,
     /// The monitors that have rules for it.
     pub(super) rules_of: Vec<String>,
+    /// The files in which these rules stand, and plug-ins for it.
+    pub(super) rules_in: Vec<PathBuf>,
+    /// The checks that raise it without a rule, as their tables of the config are called.
+    pub(super) checks: Vec<&'static str>,
     /// What holds it True; `nodewell explain` has more of each.
     pub(super) reasons: Vec<Held>,
 }
@@ -45,7 +52,8 @@ pub(super) fn explained(set: &RuleSet, word: &str) -> Option<ExplainedCondition>
     let reasons = held.map(|entry| Held { reason: entry.reason.clone(), severity: entry.severity }).collect();
     let healthy = spec.map(|spec| Healthy { reason: spec.healthy_reason, message: spec.healthy_message });
     let meaning = set.meanings.get(&condition).cloned().unwrap_or_default();
-    Some(ExplainedCondition { rules_of: monitors(set, &condition), condition, meaning, healthy, reasons })
+    let (rules_of, rules_in, checks) = (monitors(set, &condition), files(set, &condition), checks(&condition));
+    Some(ExplainedCondition { condition, meaning, healthy, rules_of, rules_in, checks, reasons })
 }
 
 /// The catalogue: what the rules declare, and what our monitors raise without rules.
@@ -60,4 +68,23 @@ fn monitors(set: &RuleSet, condition: &Name) -> Vec<String> {
     names.sort();
     names.dedup();
     names
+}
+
+fn files(set: &RuleSet, condition: &Name) -> Vec<PathBuf> {
+    let rules = set.rules.iter().map(|rule| (rule.condition.as_ref(), &rule.location));
+    let tasks = set.plugins.iter().flat_map(|monitor| &monitor.tasks);
+    let tasks = tasks.map(|task| (task.condition.as_ref(), &task.location));
+    let holding = rules.chain(tasks).filter(|(holds, _)| *holds == Some(condition));
+    let mut files: Vec<PathBuf> = holding.map(|(_, location)| location.file.clone()).collect();
+    files.sort();
+    files.dedup();
+    files
+}
+
+fn checks(condition: &Name) -> Vec<&'static str> {
+    let holding = reason::all().iter().filter(|known| known.condition.as_ref() == Some(condition));
+    let mut checks: Vec<&'static str> = holding.filter_map(|known| reason::check_of(&known.name)).collect();
+    checks.sort_unstable();
+    checks.dedup();
+    checks
 }

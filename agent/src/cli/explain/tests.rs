@@ -40,7 +40,9 @@ fn a_condition_is_explained_by_what_holds_it() {
         "a condition",
         "True      a disk, an array, a path to a storage or a filesystem has a fault\n",
         "healthy ",
-        "rules of  journal-monitor, kernel-monitor",
+        "rules of  journal-monitor, kernel-monitor\n",
+        "rules in  built-in/filesystem.toml, built-in/",
+        "checks    bmc, disk, fibre-channel\n",
         "held True by",
         "  IOError\n",
     ];
@@ -121,6 +123,19 @@ fn a_code_is_explained_by_what_it_means_how_sure_that_is_and_what_to_do() {
 fn what_disks_count_is_explained() {
     expect_text("smart:197", &["smart:197 (PendingSectors)\n", "growth announces a failing disk", "rising "]);
     expect_text("nvme:critical_warning", &["nvme:critical-warning", "NvmeSpareLow", "log page 02h"]);
+}
+
+#[test]
+fn each_kind_of_reason_says_where_it_comes_from() {
+    expect_text("KernelOops", &["rule      built-in/"]);
+    expect_text("NvmeSpareLow", &["check     disk\n"]);
+    expect_text("xid:79", &["table     "]);
+    expect_text("StateDiskFull", &["from the agent itself"]);
+    let set = shipped();
+    for reason in nodewell_faults::reason::all() {
+        let explained = Topic::parse(reason.name.as_str()).unwrap().explain(&set).unwrap();
+        assert!(explained.check.is_some(), "{}", reason.name);
+    }
 }
 
 #[test]

@@ -16,7 +16,8 @@ use super::{
 pub(super) fn shown(explained: &Explained) -> String {
     let mut text = format!("{}\n", heading(explained));
     let parts = explained.condition.as_ref().map(condition).into_iter().chain(explained.code.as_ref().map(code));
-    let parts = parts.chain(explained.monitor.map(monitor)).chain(explained.own.as_ref().map(own));
+    let monitor = explained.monitor.map(|reason| monitor(reason, explained.check));
+    let parts = parts.chain(monitor).chain(explained.own.as_ref().map(own));
     let parts = parts.chain(explained.rules.iter().map(rule));
     let parts = parts.chain(explained.attribute.map(attribute)).chain(explained.field.map(field));
     parts.for_each(|part| {
@@ -60,8 +61,12 @@ fn condition(condition: &ExplainedCondition) -> String {
     if let Some(healthy) = &condition.healthy {
         rows = rows.row("healthy", &format!("{}: {}", healthy.reason, healthy.message));
     }
-    if !condition.rules_of.is_empty() {
-        rows = rows.row("rules of", &condition.rules_of.join(", "));
+    let files: Vec<String> = condition.rules_in.iter().map(|file| file.display().to_string()).collect();
+    let (of, files, checks) = (condition.rules_of.join(", "), files.join(", "), condition.checks.join(", "));
+    for (name, names) in [("rules of", of), ("rules in", files), ("checks", checks)] {
+        if !names.is_empty() {
+            rows = rows.row(name, &names);
+        }
     }
     let reasons: String = condition
         .reasons
@@ -106,12 +111,15 @@ fn ends_of_code(action: Action) -> &'static str {
     }
 }
 
-fn monitor(reason: &Reason) -> String {
+fn monitor(reason: &Reason, check: Option<&str>) -> String {
     let mut rows = Rows::default().row("action", reason.action.as_str()).row("advice", &reason.advice);
     if !reason.ends.is_empty() {
         rows = rows.row("ends", &reason.ends);
     }
     rows = rows.row("sure", &reason.sure).row("source", &reason.source);
+    if let Some(check) = check {
+        rows = rows.row("check", check);
+    }
     let head =
         format!("  {}: {}, from the monitor of such hardware\n", reason.severity, holds(reason.condition.as_ref()));
     format!("{head}{}{}", wrapped(&reason.meaning), rows.0)

@@ -86,11 +86,15 @@ fn reason(set: &RuleSet, tables: &Tables, word: &str) -> Result<Explained, Strin
     let name = name.ok_or_else(|| unknown(set, tables, word))?;
     let reason = name.to_string();
     let rules = rules.map(|rules| rules.rules).unwrap_or_default();
-    Ok(Explained { condition, rules, monitor, code, own, ..empty(reason) })
+    Ok(Explained { condition, rules, monitor, check: check(monitor), code, own, ..empty(reason) })
 }
 
 fn monitor(word: &str) -> Option<&'static Reason> {
     reason::all().iter().find(|reason| reason.name.as_str().eq_ignore_ascii_case(word))
+}
+
+fn check(monitor: Option<&Reason>) -> Option<&'static str> {
+    monitor.and_then(|known| reason::check_of(&known.name))
 }
 
 fn unknown(set: &RuleSet, tables: &Tables, word: &str) -> String {
@@ -113,7 +117,8 @@ fn unknown(set: &RuleSet, tables: &Tables, word: &str) -> String {
 fn code_explained(set: &RuleSet, code: Meaning) -> Explained {
     let reason = code.reason.to_string();
     let rules = explain(set, &reason).map(|found| found.rules).unwrap_or_default();
-    Explained { monitor: monitor(&reason), rules, code: Some(code), ..empty(reason) }
+    let monitor = monitor(&reason);
+    Explained { monitor, check: check(monitor), rules, code: Some(code), ..empty(reason) }
 }
 
 fn attribute(id: u8) -> Result<Explained, String> {
@@ -134,6 +139,6 @@ fn field(name: &str) -> Result<Explained, String> {
 }
 
 fn empty(reason: String) -> Explained {
-    let (condition, rules, monitor, own, code) = (None, Vec::new(), None, None, None);
-    Explained { reason, condition, rules, monitor, own, code, attribute: None, field: None }
+    let (condition, rules, monitor, check, own, code) = (None, Vec::new(), None, None, None, None);
+    Explained { reason, condition, rules, monitor, check, own, code, attribute: None, field: None }
 }

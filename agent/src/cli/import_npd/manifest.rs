@@ -93,7 +93,7 @@ impl Found {
         self.items.extend(items);
         let at = |line| Location { file: container.file.clone(), line };
         if differs {
-            let text = "a shell puts something else for parts of the command line: it was read as it is written";
+            let text = "a shell replaces parts of the command line, such as $NAME: they were read as they are written";
             self.items.push(Item::new(at(0), Fate::Changed, text));
         }
         self.add_keys(container, &toml);
@@ -135,7 +135,7 @@ impl Found {
             self.keys = keys;
         } else {
             let text = format!(
-                "the keys of another workload are written; for the nodes of {}: import it alone",
+                "only the flags of another workload are written; for the nodes of {}, import this one alone",
                 container.name
             );
             self.items.push(Item::new(Location { file: container.file.clone(), line: 0 }, Fate::Left, text));
@@ -147,7 +147,10 @@ impl Found {
         for (inside, outside) in container.moved() {
             let inside = inside.trim_end_matches('/');
             if [format!("\"{inside}/"), format!("\"{inside}\"")].iter().any(|named| file.text.contains(named)) {
-                let text = format!("{inside} is {} of the node: put that into what is written", outside.display());
+                let text = format!(
+                    "{inside} in the container is {} on the node: change it in the new file",
+                    outside.display()
+                );
                 self.items.push(Item::new(Location { file: file.path.clone(), line: 0 }, Fate::Changed, text));
             }
         }
@@ -169,10 +172,12 @@ fn config(container: &Container<'_>, path: &str, maps: &ConfigMaps<'_>) -> Resul
             let names = names.join(" or ");
             here.ok_or_else(|| format!("{path} is {names}, which is not here: give its manifest as well"))
         }
-        Origin::Node(file) => Err(format!("{path} is {} of the node: import it there", file.display())),
+        Origin::Node(file) => {
+            Err(format!("{path} in the container is {} on the node: import it there", file.display()))
+        }
         Origin::Image => Err(format!(
-            "{path} is the image's own: the stock monitors are covered by the shipped rules; one that you changed, \
-             copy out of the image and import it as a file"
+            "{path} is the image's own: the stock monitors are covered by the shipped rules; if yours is \
+             changed, copy it out of the image and import it as a file"
         )),
     }
 }

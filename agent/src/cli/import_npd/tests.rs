@@ -108,7 +108,7 @@ fn a_manifest_gives_the_files_and_keys_of_its_container() {
         &said,
         &[
             "npd.yaml#DaemonSet/node-problem-detector:2: none: /config/docker-monitor.json is the image's own",
-            "npd.yaml#DaemonSet/node-problem-detector:3: none: /plugins/disk.json is /opt/npd/disk.json of the node",
+            "node-problem-detector:3: none: /plugins/disk.json in the container is /opt/npd/disk.json on the node",
             "npd.yaml#DaemonSet/node-problem-detector:4: changed: metrics-address = \"127.0.0.1:20999\"",
             "npd.yaml#DaemonSet/node-problem-detector:5: same: --hostname-override=$(NODE_NAME)",
             "maps.yml#npd-config/old.json: none: no flag names it",
@@ -183,7 +183,7 @@ fn paths_of_the_container_that_the_node_has_elsewhere_are_named() {
     assert_has(
         &said,
         &[
-            "map.json#npd-config/mine.json: changed: /plugins is /opt/npd of the node: put that into what is written",
+            "mine.json: changed: /plugins in the container is /opt/npd on the node: change it in the new file",
             "none: /config/kernel-monitor.json is kernel-monitor.json of the ConfigMap npd-config, which is not here",
         ],
     );
@@ -250,10 +250,11 @@ fn what_is_still_loaded_is_named() {
     fs::create_dir(&monitors).unwrap();
     fs::write(monitors.join("mine.json"), "{}").unwrap();
     let files = [NewFile { name: "monitors.d/mine.toml".into(), text: String::new() }];
+    let still = "monitors.d/mine.json is still loaded beside the file that replaces it: remove it";
     let steps = next_steps(folder.path(), &files, &[], &[monitors.join("mine.json")]);
-    assert!(steps[0].ends_with("monitors.d/mine.json is still loaded, beside what came of it: remove it"), "{steps:?}");
+    assert!(steps[0].ends_with(still), "{steps:?}");
     let steps = next_steps(folder.path(), &files, &[], &["npd.yaml".into()]);
-    assert!(steps[0].ends_with("monitors.d/mine.json is still loaded, beside what came of it: remove it"), "{steps:?}");
+    assert!(steps[0].ends_with(still), "{steps:?}");
     let kept = [NewFile { name: "monitors.d/mine.json".into(), text: String::new() }];
     assert_eq!(next_steps(folder.path(), &kept, &[], &[monitors.join("mine.json")]).len(), 1);
     assert_eq!(next_steps(folder.path(), &[], &[], &[]), ["there is nothing to write"]);

@@ -74,6 +74,34 @@ fn a_rejection_names_what_is_missing_and_what_would_give_it() {
 }
 
 #[test]
+fn a_rejection_advises_no_unit_that_the_next_run_does_not_have() {
+    let (gate, _grants) = gate(&[]);
+    for unit in ["run-u12.service", "run-r0123456789abcdef0123456789abcdef.service"] {
+        let error = gate.admit(&Peer::unit(unit, 7), &report()).unwrap_err().error;
+        assert!(error.starts_with(&format!("{unit} (uid 7) may not report condition RaidProblem; ")), "{error}");
+        assert!(error.contains(&format!(" nodewell:\n# {unit} is the name of one run; ")), "{error}");
+        assert!(error.ends_with("\n[[grant]]\nuser = 7\nconditions = [\"RaidProblem\"]\n"), "{error}");
+    }
+    let error = gate.admit(&Peer::unit("session-3.scope", 7), &report()).unwrap_err().error;
+    assert!(error.ends_with(" nodewell:\n[[grant]]\nuser = 7\nconditions = [\"RaidProblem\"]\n"), "{error}");
+}
+
+#[test]
+fn who_silences_is_named_by_user_and_service() {
+    let (gate, _grants) = gate(&[]);
+    for (peer, who) in [
+        (Peer::user(0), "root"),
+        (Peer::unit("session-3.scope", 0), "root"),
+        (Peer::unit("backup.service", 0), "root in backup.service"),
+        (Peer::user(OWNER), "uid:990"),
+        (Peer::unit("run-u12.service", OWNER), "uid:990 in run-u12.service"),
+    ] {
+        assert_eq!(gate.may_silence(&peer, "muting a problem").unwrap(), who);
+    }
+    assert!(gate.may_silence(&Peer::unit("backup.service", 7), "muting a problem").is_err());
+}
+
+#[test]
 fn a_count_is_rejected_with_what_to_do() {
     let (gate, _grants) = gate(&[raid_grant()]);
     let mut counted = report();

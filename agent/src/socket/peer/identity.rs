@@ -54,6 +54,19 @@ impl Identity {
         }
     }
 
+    /// Whether its service has a name that systemd made up for this run: the next one has another.
+    pub(in crate::socket) fn is_of_one_run(&self) -> bool {
+        self.service().is_some_and(is_made_up)
+    }
+
+    /// Who acts, for people: its user, and the service that it belongs to.
+    pub(in crate::socket) fn actor(&self) -> String {
+        match self.service() {
+            Some(unit) => format!("{} in {unit}", principal(&CgroupOwner::Host, self.uid)),
+            None => self.principal.to_string(),
+        }
+    }
+
     /// Why no grant can be meant for it, as a sentence about it.
     pub(in crate::socket) fn shut_out(&self) -> Option<String> {
         match &self.owner {
@@ -95,4 +108,46 @@ fn principal(owner: &CgroupOwner, uid: u32) -> String {
 
 fn service(unit: &str) -> Option<&str> {
     Some(unit).filter(|unit| unit.ends_with(".service") && !unit.starts_with("user@"))
+}
+
+/// As `systemd-run` names what it is given no name for: `run-u123.service` (`run-u123-s1.service` after a soft reboot),
+/// `run-p123-i456.service` or `run-r….service` (`make_unit_name` in systemd's src/run/run.c).
+fn is_made_up(service: &str) -> bool {
+    let name = service.strip_prefix("run-").and_then(|name| name.strip_suffix(".service")).unwrap_or_default();
+    let is_numbers = |rest: &str| {
+        rest.starts_with(|first: char| first.is_ascii_digit())
+            && rest.bytes().all(|byte| byte.is_ascii_digit() || b"-is".contains(&byte))
+    };
+    match name.split_at_checked(1) {
+        Some(("u" | "p", rest)) => is_numbers(rest),
+        Some(("r", rest)) => rest.len() == 32 && rest.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_systemd_made_up_is_known() {
+        for (unit, expected) in [
+            ("run-u123.service", true),
+            ("run-u123-s1.service", true),
+            ("run-p4711-i4712.service", true),
+            ("run-r0123456789abcdef0123456789abcdef.service", true),
+            ("run-r0123.service", false),
+            ("run-updates.service", false),
+            ("run-u.service", false),
+            ("run-u1-tests.service", false),
+            ("run-ä.service", false),
+            ("run-.service", false),
+            ("rerun-u1.service", false),
+            ("raid-monitor.service", false),
+            ("session-3.scope", false),
+        ] {
+            let identity = Identity::new(CgroupOwner::Unit(unit.into()), 7, vec![7]);
+            assert_eq!(identity.is_of_one_run(), expected, "{unit}");
+        }
+    }
 }

@@ -17,7 +17,10 @@ use nix::{
     sys::inotify::{AddWatchFlags, InitFlags, Inotify},
 };
 
-use crate::sources::framer::{Flush, Framer, Joining};
+use crate::{
+    runtime::activation::is_kernel_log,
+    sources::framer::{Flush, Framer, Joining},
+};
 
 /// The kernel's longest record with its fields (`CONSOLE_EXT_LOG_MAX`) is 8 KiB; it answers EINVAL to a smaller buffer.
 const RECORD_BYTES: usize = 16 * 1024;
@@ -88,6 +91,11 @@ impl Device {
 
     pub(crate) fn is_ring(&self) -> bool {
         matches!(self, Self::Ring { .. })
+    }
+
+    /// Whether it is the kernel's own log.
+    pub(crate) fn is_kernels(&self) -> bool {
+        matches!(self, Self::Ring { file, .. } if is_kernel_log(file))
     }
 
     /// Whether a record that was read can be read again: not so from a FIFO.

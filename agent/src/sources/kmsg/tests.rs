@@ -114,6 +114,21 @@ fn a_service_without_the_device_points_at_the_socket_that_passes_it_on() {
 }
 
 #[test]
+fn what_is_in_the_kernel_logs_place_has_to_be_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (fifo, file) = (dir.path().join("fifo"), dir.path().join("file"));
+    mkfifo(&fifo, Mode::S_IRWXU).unwrap();
+    fs::write(&file, "6,1,1,-;a record\n").unwrap();
+    for path in [&*fifo, &*file, Path::new("/dev/null")] {
+        assert!(open_log(path, &nowhere()).is_ok(), "{path:?} was chosen");
+        let error = open_log(path, path).err().unwrap();
+        let SourceState::Blind { reason, message } = Kmsg::new(at(path)).blind(&error) else { unreachable!() };
+        assert_eq!(reason.as_str(), "KmsgMissing");
+        assert!(message.starts_with(&format!("{} is not the kernel log", path.display())), "{message}");
+    }
+}
+
+#[test]
 fn a_log_that_must_not_be_read_is_blind() {
     if nix::unistd::geteuid().is_root() {
         let _ = writeln!(std::io::stderr(), "SKIP a_log_that_must_not_be_read_is_blind: root may read everything");

@@ -33,8 +33,9 @@ Examples:
 
 It reads the cordon and the taints of the Node and who wrote them, the record of
 its remediation, records that ended (the controller keeps each for a day), and
-Events of the controller and the kubelet (kept for an hour by the API server).
-The audit on the controller's hosts has all of it for years.
+Events (the API server keeps them for an hour): the controller's, the kubelet's,
+and what the agent warned of within an hour before a remediation was begun. The
+audit on the controller's hosts has all that was done, for years.
 
 Exit codes: 0 shown; 66 there is no such node, and nothing is left of one.";
 

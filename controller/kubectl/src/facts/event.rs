@@ -51,9 +51,13 @@ impl EventFacts {
         self.component == CONTROLLER_FIELD_MANAGER
     }
 
+    pub(crate) fn is_of_agent(&self) -> bool {
+        self.component == AGENT_FIELD_MANAGER
+    }
+
     /// Of the agent or the controller.
     pub(crate) fn is_ours(&self) -> bool {
-        self.is_of_controller() || self.component == AGENT_FIELD_MANAGER
+        self.is_of_controller() || self.is_of_agent()
     }
 }
 

@@ -6,19 +6,20 @@ use nodewell_remediation::facts::FENCE_READY;
 
 use super::{
     Page, controller, counted,
+    fold::{self, Line},
     look::{Look, Paint, one_line},
     notes,
     table::Table,
 };
 use crate::view::{
     agent::{AgentState, AgentView},
-    fleet::{Counts, FleetView, Group, READY, SilentNode},
+    fleet::{Counts, FleetView, Group, READY, Row, SilentNode},
     health::Health,
     remediation::RemediationView,
 };
 
 /// Rows of one block before the rest is a number.
-const ROWS: usize = 10;
+pub(super) const ROWS: usize = 10;
 /// Names in a line, zones and racks of a title.
 const NAMES: usize = 10;
 const PLACES: usize = 4;
@@ -65,20 +66,20 @@ fn of_group(group: &Group, page: &Page) -> String {
     let places: String = places.into_iter().filter(|_| group.nodes.len() > 1).collect();
     let title = format!("{}: {}{places}", name(group), counted(group.nodes.len(), "node"));
     let mut table = Table::new(&["NODE", "ZONE", "RACK", "AGE", "REASON", "REPORTED BY", "MESSAGE"]);
-    for row in &group.nodes[..shown(group.nodes.len(), page)] {
-        let reported_by = row.reported_by.clone().unwrap_or_default();
-        let reason = row.reason.clone();
-        let (zone, rack) = (row.zone.clone().unwrap_or_default(), row.rack.clone().unwrap_or_default());
-        let cells = [row.node.clone(), zone, rack, page.age(row.since), reason, reported_by, row.message.clone()];
-        table.row(None, cells);
-    }
     let hint = format!("--all, or --condition {} -o wide", one_line(&group.condition));
-    format!(
-        "{}\n{}{}",
-        page.look.paint(paint, &title),
-        table.text(INDENT, look(page)),
-        more(group.nodes.len(), page, &hint)
-    )
+    let (rows, left) = fold::rows(group.nodes.iter().map(|row| of_row(row, page)).collect(), page, &hint);
+    rows.into_iter().for_each(|cells| table.row(None, cells));
+    format!("{}\n{}{left}", page.look.paint(paint, &title), table.text(INDENT, look(page)))
+}
+
+fn of_row(row: &Row, page: &Page) -> Line {
+    Line {
+        node: row.node.clone(),
+        zone: row.zone.clone().unwrap_or_default(),
+        rack: row.rack.clone().unwrap_or_default(),
+        age: page.age(row.since),
+        said: vec![row.reason.clone(), row.reported_by.clone().unwrap_or_default(), row.message.clone()],
+    }
 }
 
 /// All but one are named for the problem.
@@ -110,13 +111,19 @@ fn silent(nodes: &[SilentNode], page: &Page) -> String {
     }
     let title = format!("Silent agents: {}", counted(nodes.len(), "node"));
     let mut table = Table::new(&["NODE", "ZONE", "RACK", "LAST SEEN", "WHAT"]);
-    for one in &nodes[..shown(nodes.len(), page)] {
-        let last = one.agent.last_seen.map_or_else(|| "never".to_owned(), |_| page.age(one.agent.last_seen));
-        let (zone, rack) = (one.zone.clone().unwrap_or_default(), one.rack.clone().unwrap_or_default());
-        table.row(None, [one.node.clone(), zone, rack, last, silence(&one.agent)]);
+    let (rows, left) = fold::rows(nodes.iter().map(|one| of_silent(one, page)).collect(), page, "--all");
+    rows.into_iter().for_each(|cells| table.row(None, cells));
+    format!("{}\n{}{left}", page.look.paint(Paint::Warning, &title), table.text(INDENT, look(page)))
+}
+
+fn of_silent(one: &SilentNode, page: &Page) -> Line {
+    Line {
+        node: one.node.clone(),
+        zone: one.zone.clone().unwrap_or_default(),
+        rack: one.rack.clone().unwrap_or_default(),
+        age: one.agent.last_seen.map_or_else(|| "never".to_owned(), |seen| page.age(Some(seen))),
+        said: vec![silence(&one.agent)],
     }
-    let more = more(nodes.len(), page, "--all");
-    format!("{}\n{}{more}", page.look.paint(Paint::Warning, &title), table.text(INDENT, look(page)))
 }
 
 /// What is known of an agent that does not report.
@@ -143,7 +150,7 @@ fn remediation(all: &[RemediationView], page: &Page) -> String {
         let next = one.next.clone().unwrap_or_default();
         table.row(None, [one.node.clone(), phase, page.age(one.since), one.policy.clone(), next, cause, blockers(one)]);
     }
-    let more = more(all.len(), page, "--all");
+    let more = more(all.len() - shown(all.len(), page), "--all");
     let why = format!("  kubectl nodewell why {} has the whole story\n", one_line(&all[0].node));
     format!(
         "{}\n{}{more}{}",
@@ -184,11 +191,9 @@ fn shown(count: usize, page: &Page) -> usize {
     if page.shows_all() { count } else { count.min(ROWS) }
 }
 
-fn more(count: usize, page: &Page, hint: &str) -> String {
-    match count - shown(count, page) {
-        0 => String::new(),
-        more => format!("  … and {more} more ({hint})\n"),
-    }
+/// About so many that are left out.
+pub(super) fn more(count: usize, hint: &str) -> String {
+    if count == 0 { String::new() } else { format!("  … and {count} more ({hint})\n") }
 }
 
 fn look(page: &Page) -> Look {
@@ -200,26 +205,55 @@ mod tests {
     use jiff::{Timestamp, tz::TimeZone};
 
     use super::*;
-    use crate::{text::Extent, view::fleet::Row};
+    use crate::text::Extent;
 
-    /// Types of conditions are whatever a Node has.
-    #[test]
-    fn no_part_of_a_group_drives_a_terminal() {
-        let row = |n: usize| Row {
-            node: format!("n{n}"),
+    fn page(extent: Extent) -> Page {
+        let look = Look { colours: false, width: None };
+        Page { look, extent, now: Timestamp::UNIX_EPOCH, zone: TimeZone::UTC }
+    }
+
+    fn row(node: usize, message: &str) -> Row {
+        Row {
+            node: format!("n{node}"),
             zone: None,
             rack: None,
             since: None,
             reason: "R\u{1b}[2J".to_owned(),
-            message: "m\u{9b}2J".to_owned(),
+            message: message.to_owned(),
             reported_by: Some("x\u{1b}c".to_owned()),
-        };
+        }
+    }
+
+    fn group(nodes: Vec<Row>) -> Group {
         let (zones, racks) = (BTreeMap::from([("a\u{1b}[m".to_owned(), 11)]), BTreeMap::new());
-        let condition = "Disk\u{1b}[2J".to_owned();
-        let group = Group { condition, health: Health::Problem, zones, racks, nodes: (0..11).map(row).collect() };
-        let look = Look { colours: false, width: None };
-        let page = Page { look, extent: Extent::Folded, now: Timestamp::UNIX_EPOCH, zone: TimeZone::UTC };
-        let text = of_group(&group, &page);
+        Group { condition: "Disk\u{1b}[2J".to_owned(), health: Health::Problem, zones, racks, nodes }
+    }
+
+    #[test]
+    fn a_message_that_many_nodes_have_is_there_once() {
+        let group = group((0..22).map(|node| row(node, "it hangs")).collect());
+        let count = |extent: Extent| of_group(&group, &page(extent)).matches("it hangs").count();
+        assert_eq!((count(Extent::Folded), count(Extent::All), count(Extent::Wide)), (1, 1, 22));
+        let all = of_group(&group, &page(Extent::All));
+        assert!((0..22).all(|node| all.contains(&format!("  n{node} "))), "{all}");
+    }
+
+    #[test]
+    fn what_is_said_of_many_silent_agents_is_there_once() {
+        let agent = AgentView { state: AgentState::Silent, last_seen: None, has_lease: true, message: None };
+        let one = |node: usize| SilentNode { node: format!("n{node}"), zone: None, rack: None, agent: agent.clone() };
+        let nodes: Vec<SilentNode> = (0..22).map(one).collect();
+        for extent in [Extent::Folded, Extent::All] {
+            let text = silent(&nodes, &page(extent));
+            assert_eq!(text.matches("its Lease is not renewed").count(), 1, "{text}");
+        }
+    }
+
+    /// Types of conditions are whatever a Node has.
+    #[test]
+    fn no_part_of_a_group_drives_a_terminal() {
+        let group = group((0..11).map(|node| row(node, &format!("m{node}\u{9b}2J"))).collect());
+        let text = of_group(&group, &page(Extent::Folded));
         assert!(text.contains("and 1 more (--all, or --condition Disk"), "{text}");
         assert!(text.lines().flat_map(str::chars).all(|sign| !nodewell_printable::is_hidden(sign)), "{text:?}");
     }

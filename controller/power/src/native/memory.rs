@@ -16,7 +16,8 @@ use nodewell_remediation::{
 };
 
 use super::{
-    NativePower, NotProven, contradiction::Contradictions, logins::Logins, not_ready, runs::AgentRuns, wiring::Wiring,
+    NativePower, NotProven, changes::Changes, contradiction::Contradictions, logins::Logins, not_ready,
+    runs::AgentRuns, wiring::Wiring,
 };
 
 #[derive(Debug, Default)]
@@ -26,6 +27,7 @@ pub(super) struct Memory {
     pub(super) logins: Logins,
     pub(super) contradictions: Contradictions,
     pub(super) runs: AgentRuns,
+    pub(super) changes: Changes,
     nodes: BTreeMap<String, Remembered>,
     /// By address: who logs in to a BMC.
     turns: BTreeMap<u64, Arc<Turn>>,
@@ -149,6 +151,7 @@ impl Memory {
         self.logins.forget(&is_there);
         self.contradictions.forget(&is_there);
         self.runs.forget(&is_there);
+        self.changes.forget(&is_there);
         let gone: Vec<String> = self.nodes.keys().filter(|name| !is_there(name)).cloned().collect();
         for name in gone {
             self.nodes.remove(&name);

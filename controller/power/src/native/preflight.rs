@@ -48,7 +48,9 @@ impl<C> NativePower<C> {
 
     /// At the end of a term: the next one begins with what the Nodes have, which another leader may have written meanwhile.
     pub fn end_term(&self) {
-        self.memory().contradictions.forget(|_| false);
+        let mut memory = self.memory();
+        memory.contradictions.forget(|_| false);
+        memory.changes.forget(|_| false);
     }
 }
 
@@ -56,6 +58,7 @@ impl<C: Configuration> NativePower<C> {
     /// Reads the configuration, proves the identity of what is asked at each level and asks it for the power's state. Changes
     /// nothing.
     pub async fn preflight(&self, node: &Node) -> Preflight {
+        self.memory().changes.ask(node);
         let configured = self.with_methods(node, self.settings.refresh).await;
         let methods = configured.as_ref().ok().cloned();
         let found = match configured {

@@ -83,14 +83,28 @@ pub(super) async fn accounts<C: Configuration>(
     node: &str,
     call: &ValidatedMethod,
 ) -> Result<Accounts, String> {
+    let found = read(cluster, folder, &call.secret).await;
+    let found = found.map_err(|why| format!("method {}: Secret {}: {why}", call.name, call.secret))?;
+    of_secret(found, node, call)
+}
+
+/// Another one for other options or accounts of the method, and for another thing that is wrong with them; the same
+/// whatever else its Secret has, such as another node that it is for.
+pub(super) fn fingerprint(found: Option<Secret>, node: &str, call: &ValidatedMethod) -> u64 {
+    match of_secret(found, node, call) {
+        Ok(Accounts { current, previous, .. }) => hash(&(current.values, previous.map(|previous| previous.values))),
+        Err(why) => hash(&why),
+    }
+}
+
+fn of_secret(found: Option<Secret>, node: &str, call: &ValidatedMethod) -> Result<Accounts, String> {
     let name = &call.secret;
-    let (version, data) = match read(cluster, folder, name).await {
-        Ok(Some(Secret { version, data })) => (version, binding::unbound(data, node, call)?),
-        Ok(None) if call.secret_needed => {
+    let (version, data) = match found {
+        Some(Secret { version, data }) => (version, binding::unbound(data, node, call)?),
+        None if call.secret_needed => {
             return Err(format!("method {}: there is no Secret {name}; create it, with the key password", call.name));
         }
-        Ok(None) => (String::new(), BTreeMap::new()),
-        Err(why) => return Err(format!("method {}: Secret {name}: {why}", call.name)),
+        None => (String::new(), BTreeMap::new()),
     };
     let (before, now): (Values, Values) = data.into_iter().partition(|(key, _)| key.ends_with(PREVIOUS));
     let current = with(call, &now)?;
@@ -111,7 +125,11 @@ pub(super) async fn accounts<C: Configuration>(
 }
 
 /// A file of the name stands for the Secret, and the API server is not asked for it.
-async fn read<C: Configuration>(cluster: &C, folder: Option<&Path>, name: &str) -> Result<Option<Secret>, String> {
+pub(super) async fn read<C: Configuration>(
+    cluster: &C,
+    folder: Option<&Path>,
+    name: &str,
+) -> Result<Option<Secret>, String> {
     let is_name = name.chars().all(|letter| letter.is_ascii_alphanumeric() || ['-', '.', '_'].contains(&letter));
     if let Some(folder) = folder.filter(|_| is_name)
         && let Some(secret) = file::read(folder, name)?

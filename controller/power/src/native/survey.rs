@@ -1,13 +1,17 @@
 //! Reads every node's ConfigMaps once, also while another leads: no BMC is asked and no Secret read.
 
 use std::{
-    collections::BTreeSet,
-    sync::{Mutex, PoisonError},
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use nodewell_reconcile::cluster::Configuration;
-use nodewell_remediation::{facts::Node, method::KnownConfigMaps};
+use nodewell_reconcile::{api_error::ApiError, cluster::Configuration};
+use nodewell_remediation::{
+    api::fence::Blocker,
+    facts::Node,
+    method::{KnownConfigMaps, ValidatedMethods},
+};
 
 use super::NativePower;
 
@@ -33,11 +37,12 @@ impl<C: Configuration> NativePower<C> {
 
     /// Reads them, eight at once. Ends early when the API server does not answer: the rest is unread still.
     pub async fn survey(&self, nodes: Vec<Node>) {
-        let (queue, shared) = (Mutex::new(nodes.into_iter()), Mutex::new(KnownConfigMaps::new()));
+        let (queue, shared) = (Mutex::new(nodes.into_iter()), SharedMaps::default());
         let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
         let lane = || async {
             while let Some(node) = next() {
-                if !self.survey_one(&node, &shared).await {
+                // What speaks against it matters when it is to be fenced.
+                if self.read_now(&node, &shared).await.is_none() {
                     while next().is_some() {}
                 }
             }
@@ -45,20 +50,43 @@ impl<C: Configuration> NativePower<C> {
         tokio::join!(lane(), lane(), lane(), lane(), lane(), lane(), lane(), lane());
     }
 
-    /// False if the API server did not answer. What nodes have in common is asked for once in a survey.
-    async fn survey_one(&self, node: &Node, shared: &Mutex<KnownConfigMaps>) -> bool {
-        let common = || shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut known = common().clone();
-        let (now, before) = (self.runner.now(), known.len());
-        let found = self.configured(node, &mut known).await;
+    /// What is configured for the node by now; nothing if the API server did not answer: what was known before stands.
+    pub(super) async fn read_now(
+        &self,
+        node: &Node,
+        shared: &SharedMaps,
+    ) -> Option<Result<Arc<ValidatedMethods>, Blocker>> {
+        let (now, mut known) = (self.runner.now(), KnownConfigMaps::new());
+        let found = self.configured(node, &mut known, shared).await;
         let is_read = found.as_ref().map_or_else(|unready| unready.is_read, |_| true);
-        if known.len() > before {
-            common().extend(
-                known.iter().filter(|(name, _)| !name.ends_with(&node.name)).map(|(n, d)| (n.clone(), d.clone())),
-            );
+        is_read.then(|| self.learn(node, now, found, &known))
+    }
+}
+
+/// What nodes have in common is asked for once by all that are read together.
+#[derive(Debug, Default)]
+pub(super) struct SharedMaps(Mutex<KnownConfigMaps>);
+
+impl SharedMaps {
+    /// `data` of the ConfigMap. One that is named like the node is the node's own.
+    pub(super) async fn read<C: Configuration>(
+        &self,
+        cluster: &C,
+        node: &Node,
+        name: &str,
+    ) -> Result<Option<BTreeMap<String, String>>, ApiError> {
+        let known = self.known().get(name).cloned();
+        if let Some(data) = known {
+            return Ok(data);
         }
-        // What speaks against it matters when it is to be fenced.
-        drop(self.learn(node, now, found, &known));
-        is_read
+        let data = cluster.config_map(name).await?;
+        if !name.ends_with(&node.name) {
+            self.known().insert(name.to_owned(), data.clone());
+        }
+        Ok(data)
+    }
+
+    fn known(&self) -> MutexGuard<'_, KnownConfigMaps> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

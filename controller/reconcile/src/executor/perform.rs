@@ -21,7 +21,10 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
         match action {
             Action::Open(fence) => self.open(*fence, &lease_deadline).await,
             Action::Save { fence, why } => self.save(*fence, why).await,
-            Action::Close { fence, why } => self.close(*fence, why).await,
+            Action::Close { fence, why } => {
+                self.close(*fence, why).await;
+                Vec::new()
+            }
             Action::Perform { fence, op } => self.operate(&fence, &op, &lease_deadline).await,
         }
     }

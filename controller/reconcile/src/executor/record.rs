@@ -11,7 +11,7 @@ use nodewell_remediation::{
 use nodewell_time::Backoff;
 use tokio::time::sleep;
 
-use super::Executor;
+use super::{Executor, log};
 use crate::{api_error::ApiError, audit::Audited, cluster::Records, lease_deadline::LeaseDeadline};
 
 /// Between two tries to write a record.
@@ -110,7 +110,7 @@ impl<C: Records, P> Executor<'_, C, P> {
         }
     }
 
-    pub(super) async fn close(&self, fence: NodeFence, why: EventDraft) -> Vec<NodeEvent> {
+    pub(super) async fn close(&self, fence: NodeFence, why: EventDraft) {
         let begun = self.clock.moment();
         let answer = self.write(self.cluster.close(&fence)).await;
         let is_done = matches!(answer, Ok(()) | Err(ApiError::NotFound));
@@ -119,25 +119,25 @@ impl<C: Records, P> Executor<'_, C, P> {
             Ok(()) | Err(ApiError::NotFound) => {
                 // The server reports it as deleted also while a finalizer keeps it.
                 let stored = self.cluster.fence(&fence.metadata.name).await.ok().flatten();
-                match stored.filter(|stored| stored.metadata.uid == fence.metadata.uid) {
-                    Some(stored) => {
-                        self.cache.apply_fence(stored);
-                        Vec::new()
-                    }
-                    None => {
-                        self.audit(&fence, Audited::ended(&why));
-                        self.cache.miss_fence(&fence.metadata.name, &fence.metadata.uid);
-                        vec![node_event(&fence, why)]
-                    }
+                if let Some(stored) = stored.filter(|stored| stored.metadata.uid == fence.metadata.uid) {
+                    self.cache.apply_fence(stored);
+                } else {
+                    self.ended(&fence, &why);
                 }
             }
             Err(error) => {
                 tracing::warn!(node = fence.spec.node_name, %error, "the record was not closed; it is read again");
                 self.forget(&fence).await;
                 sleep(self.settings.rest).await;
-                Vec::new()
             }
         }
+    }
+
+    /// In the journal and in the audit; no Event: that the phase became Closed was one.
+    fn ended(&self, fence: &NodeFence, why: &EventDraft) {
+        log(&fence.spec.node_name, why, self.cache.with(|snapshot| snapshot.epoch));
+        self.audit(fence, Audited::ended(why));
+        self.cache.miss_fence(&fence.metadata.name, &fence.metadata.uid);
     }
 
     /// Replaces the cached record by the stored one.

@@ -12,7 +12,7 @@ pub(super) const SYSTEM_UUID: [&str; 2] = ["system_uuid", "system-uuid"];
 pub(super) const OUTLETS: &str = "outlets";
 
 /// A node's pins, and the ConfigMap that has them, or should.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Pins {
     /// The name of the node's own ConfigMap.
     pub map: String,

@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque, hash_map::DefaultHasher},
+    convert::Infallible,
     future::Future,
     hash::{Hash, Hasher},
     pin::pin,
@@ -44,8 +45,7 @@ pub(super) struct Pace {
 pub(super) trait Asker {
     /// Nodes that are gone are forgotten.
     fn retain(&self, is_there: impl Fn(&str) -> bool);
-    /// Those of which there is something to write down at once.
-    fn urgent(&self) -> BTreeSet<String>;
+    fn urgent(&self) -> Urgent;
     /// What was found out in a term ends with it.
     fn end_term(&self);
     /// Asks; nothing if that is to be looked at again before it is written.
@@ -54,6 +54,15 @@ pub(super) trait Asker {
     fn write(&self, node: &Node, found: &Preflight, wanted: bool) -> impl Future<Output = bool>;
     /// The Node has this message: what is in it is urgent no more.
     fn reported(&self, node: &Node, message: &str);
+}
+
+/// Nodes that do not wait for their moment.
+#[derive(Debug, Default)]
+pub(super) struct Urgent {
+    /// Those of which there is something to write down at once.
+    pub(super) unwritten: BTreeSet<String>,
+    /// Those that are configured otherwise than when they were asked last.
+    pub(super) changed: BTreeSet<String>,
 }
 
 /// Whether it could be fenced, and its Node has that: what could not be written is found again soon.
@@ -148,7 +157,7 @@ impl Rounds {
 
     /// Those whose turn it is, the most urgent first: new ones, those that policies began or ceased to want, and `urgent` ones, then
     /// those that wait longest.
-    fn due(&self, snapshot: &Snapshot, wanted: bool, urgent: &BTreeSet<String>, now: Moment) -> Due {
+    fn due(&self, snapshot: &Snapshot, wanted: bool, urgent: &Urgent, now: Moment) -> Due {
         let again = self.again();
         let mut due: Vec<(Moment, bool, &Node)> = snapshot
             .nodes
@@ -163,10 +172,12 @@ impl Rounds {
                     AskedState::Ready { turn, .. } => (turn, false),
                     AskedState::Unready { at, share } => (at.plus(again.mul_f64(share)), true),
                 };
-                let is_urgent = urgent.contains(&node.name) && !self.was_urged(&node.name, now);
-                if asked.uid != node.uid || asked.wanted != wanted || is_urgent {
+                let is_unwritten = urgent.unwritten.contains(&node.name) && !self.was_urged(&node.name, now);
+                if asked.uid != node.uid || asked.wanted != wanted || is_unwritten {
                     return Some(first);
                 }
+                // It may be as dead as it was: then it delays none that is not.
+                let turn = if urgent.changed.contains(&node.name) { Moment::default() } else { turn };
                 (turn <= now).then_some((turn, failed, node))
             })
             .collect();
@@ -262,14 +273,20 @@ fn phase(node: &Node) -> f64 {
 }
 
 /// While `leads`; never returns.
-pub(super) async fn run<A: Asker>(asker: &A, cache: &Cache, clock: Clock, pace: Pace, leads: impl Fn() -> bool) -> ! {
+pub(super) async fn run<A: Asker>(
+    asker: &A,
+    cache: &Cache,
+    clock: Clock,
+    pace: Pace,
+    leads: impl Fn() -> bool,
+) -> Infallible {
     let (mut rounds, mut under_way) = (Rounds::new(pace), FuturesUnordered::new());
     loop {
-        let (mut due, mut wanted, mut urgent) = (Due::default(), false, BTreeSet::new());
+        let (mut due, mut wanted, mut urgent) = (Due::default(), false, Urgent::default());
         if leads() {
             wanted = cache.with(|snapshot| is_wanted(snapshot));
             urgent = asker.urgent();
-            rounds.urged.retain(|name, at| urgent.contains(name) && clock.moment().since(*at) < URGENT_AGAIN);
+            rounds.urged.retain(|name, at| urgent.unwritten.contains(name) && clock.moment().since(*at) < URGENT_AGAIN);
             due = cache.with(|snapshot| {
                 asker.retain(|name| snapshot.nodes.contains_key(name));
                 rounds.nodes.retain(|name, _| snapshot.nodes.contains_key(name));
@@ -284,7 +301,7 @@ pub(super) async fn run<A: Asker>(asker: &A, cache: &Cache, clock: Clock, pace: 
         loop {
             while let Some(node) = rounds.next(&mut due, under_way.len()) {
                 let failed = rounds.begin(&node, wanted);
-                if urgent.contains(&node.name) {
+                if urgent.unwritten.contains(&node.name) {
                     rounds.urged.insert(node.name.clone(), clock.moment());
                 }
                 under_way.push(async move {

@@ -1,8 +1,9 @@
 //! `exec`: runs a command in a machine, in place of this process.
 
-use std::{os::unix::process::CommandExt, process::Command};
+use std::os::unix::process::CommandExt;
 
 use clap::Args;
+use nodewell_tests::machine;
 
 use super::{Failure, request};
 
@@ -19,9 +20,7 @@ pub(super) struct Exec {
 impl Exec {
     pub(super) fn run(&self) -> Result<(), Failure> {
         let leader = request::ask("leader", &self.name)?;
-        let mut command = Command::new("nsenter");
-        command.args(["--all", "--target", &leader, "--"]).args(&self.command);
-        command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
-        Err(Failure::Failed(format!("nsenter: {}", command.exec())))
+        let leader: u32 = leader.parse().map_err(|_| format!("{leader:?} is no number of a process"))?;
+        Err(Failure::Failed(format!("nsenter: {}", machine::as_root(leader, &self.command).exec())))
     }
 }

@@ -114,6 +114,16 @@ fn a_clock_that_was_synchronised_is_missed_when_its_bound_has_grown() {
 }
 
 #[test]
+fn who_has_no_daemon_in_a_container_is_sent_to_its_host() {
+    let mut node = node();
+    for was_synced in [true, false] {
+        node.judge.history.was_synced = was_synced;
+        let message = node.judge.lost(TimeDaemon::None).message;
+        assert!(message.ends_with(", in a container on its host"), "{message}");
+    }
+}
+
+#[test]
 fn a_new_boot_begins_again() {
     let mut node = node();
     node.sync(1000);

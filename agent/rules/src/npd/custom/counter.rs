@@ -72,12 +72,12 @@ fn clears(meaning: &Meaning<'_>) -> Clears {
 fn note(counting: &Counting, meaning: &Meaning<'_>, report: &mut Report<'_>) {
     let window = crate::duration::shown(counting.window);
     let mut message = format!(
-        "log-counter is not run: {} is a rule of ours, {} matches within {window}, counted as they come",
+        "log-counter is not run: {} is a rule that counts lines as they come, to {} within {window}",
         meaning.reason, counting.count
     );
     if let Some(condition) = &meaning.condition {
         let ways = explain::ways(&clears(meaning)).join(", ");
-        message += &format!("; {condition} ends when {window} hold fewer, {ways}");
+        message += &format!("; {condition} ends when there were fewer within {window}, {ways}");
     }
     report.note(meaning.at, message);
 }

@@ -79,9 +79,11 @@ pub(super) fn rule(npd: &Rule, reader: &ReaderDraft, lines: &[String]) -> Result
         ..npd.clone()
     };
     let changes = [
-        suffix.map(|_| "the suffix of its messages is shown by `nodewell explain` and not in each message".to_owned()),
+        suffix.map(|_| {
+            "patternGeneratedMessageSuffix is shown by `nodewell explain REASON`, and not in each message".to_owned()
+        }),
         (npd.lines > seen).then(|| format!("it sees {MOST_LINES} lines, not {}", npd.lines)),
-        (seen > 1).then(|| "a match of several lines is reported with as few of them as match".to_owned()),
+        (seen > 1).then(|| "where several lines match together, the message has as few of them as match".to_owned()),
     ];
     Ok(Converted { native: NativeRule { rule, source }, changes: changes.into_iter().flatten().collect() })
 }
@@ -95,7 +97,7 @@ fn source(reader: &ReaderDraft) -> Result<Source, String> {
             Ok(Source::File(FileReader { timestamp: timestamp(&file.timestamp)?, message, ..file.clone() }))
         }
         ReaderDraft::Known(other) => {
-            Err(format!("it reads the {}, and a native rule the system's own logs", other.described()))
+            Err(format!("it reads the {}; a native rule reads the system's own logs alone", other.described()))
         }
         ReaderDraft::Named(name) => Err(format!("its source {name:?} is in another file")),
     }
@@ -133,7 +135,7 @@ fn check_subject(npd: &Rule, patterns: &[String]) -> Result<(), String> {
     let all = || patterns.iter().all(|pattern| parse(Format::Native, pattern).is_ok_and(|hir| names_it(&hir)));
     match npd.clears.check {
         Some(check) if !all() => Err(format!(
-            "its problem ends by a look at the host ({}), for which a native pattern captures the device: \
+            "its problem ends by a look at the host ({}), for which a native pattern has to name the device as \
              (?P<subject>…)",
             check.as_str()
         )),
@@ -150,7 +152,7 @@ fn counting(npd: &Rule, lines: usize) -> Result<(Option<Counting>, Option<Durati
         return Ok((Some(Counting { revert, ..counting.clone() }), None));
     }
     if !counting.revert.is_empty() {
-        return Err("a native rule that counts to one takes nothing back".to_owned());
+        return Err("a native rule with a count of 1 has no revert-pattern".to_owned());
     }
     Ok((None, npd.condition.as_ref().map(|_| counting.window)))
 }
@@ -165,8 +167,8 @@ fn examples(npd: &Rule, patterns: &[String], lines: &[String]) -> Result<Example
     }
     let made = patterns.iter().map(|pattern| pattern::sample(pattern).map(example));
     let matches = made.collect::<Option<Vec<Example>>>();
-    let matches =
-        matches.ok_or("no line could be made that its pattern finds, and a native rule shows one: write it by hand")?;
+    let matches = matches
+        .ok_or("a native rule shows a line that it finds, and none could be made of its pattern: write it yourself")?;
     Ok(Examples { matches, ..Examples::default() })
 }
 
@@ -181,13 +183,13 @@ pub(super) fn plugin(
 ) -> Result<Converted<NativePlugin>, String> {
     let Task::Run { path, args, .. } = &task.task else { return Err("it is no program".to_owned()) };
     if args.iter().any(|arg| arg.is_empty() || arg.contains('\0')) {
-        return Err("an argument of a native plug-in is not empty".to_owned());
+        return Err("a native plug-in cannot have an empty argument".to_owned());
     }
     written(task.interval)?;
     written(task.timeout)?;
     if task.interval < SHORTEST_INTERVAL || task.timeout > LONGEST_TIMEOUT || task.output_limit_bytes == 0 {
         return Err(
-            "a native plug-in runs once a second at most, for an hour at most, and shows some of its output".to_owned()
+            "a native plug-in has an interval of 1s or more, a timeout of 1h or less, and some output".to_owned()
         );
     }
     let native = NativePlugin {
@@ -211,7 +213,7 @@ fn hint(program: &str) -> Option<String> {
         "dns_problem.sh" => ("the resolver", "NetworkUnhealthy"),
         _ => return None,
     };
-    Some(format!("a check of the agent's own looks at {check} without a program ({condition}): it may do instead"))
+    Some(format!("the agent itself checks {check} ({condition}): this program may not be needed"))
 }
 
 /// Whether a duration can be written as TOML has it.

@@ -167,7 +167,7 @@ impl<'a> ImportedFile<'a> {
         }
         if self.is_statistics {
             let text = format!(
-                "its names of metrics have no native counterpart: it stays, as {}; the agent's own are nodewell_node_*",
+                "no native form has its metrics' names: it stays, as {}; the agent's own metrics are nodewell_node_*",
                 self.kept_name().display()
             );
             items.push(Item::new(at(1), Fate::Kept, text));

@@ -126,8 +126,8 @@ impl Keys {
                 self.item(name, Fate::Same, text, report);
             } else if name.text.contains('$') {
                 let text = format!(
-                    "{given}: it is not the Node's name (spec.nodeName) that is put in there: set node-name on each \
-                     node whose host is not called as its Node is"
+                    "{given}: this is not known to be the Node's name (spec.nodeName): set node-name on each node \
+                     where it differs from the host's name"
                 );
                 self.item(name, Fate::Left, text, report);
             } else {
@@ -200,7 +200,7 @@ impl Keys {
         match socket {
             Some(socket) => {
                 self.top.push(format!("metrics-address = \"{socket}\"\n"));
-                let text = format!("metrics-address = \"{socket}\": it is free once node-problem-detector is gone");
+                let text = format!("metrics-address = \"{socket}\": in use until node-problem-detector is gone");
                 self.item(flag, Fate::Changed, text, report);
             }
             None => {
@@ -240,13 +240,13 @@ const SERVER: &str = "--apiserver-override: name a kubeconfig with this server (
 const WITHOUT_COUNTERPART: [(&str, &str); 9] = [
     ("apiserver-wait-timeout", "the agent waits for no API server"),
     ("apiserver-wait-interval", "the agent waits for no API server"),
-    ("k8s-exporter-write-events", "Events are always written; an identity that may not create them leaves them out"),
+    ("k8s-exporter-write-events", "Events are always written, unless the agent's identity may not create them"),
     (
         "k8s-exporter-update-node-conditions",
         "conditions are always written; `standalone = true` writes none, and no Events",
     ),
-    ("kube-api-qps", "requests are limited by reason and subject, with a bucket for all"),
-    ("kube-api-burst", "requests are limited by reason and subject, with a bucket for all"),
+    ("kube-api-qps", "the agent has limits of its own: for each reason and subject, and for all Events together"),
+    ("kube-api-burst", "the agent has limits of its own: for each reason and subject, and for all Events together"),
     ("address", "its /healthz and /conditions are on the local socket: curl --unix-socket /run/nodewell/nodewell.sock"),
     ("port", "its /healthz and /conditions are on the local socket: curl --unix-socket /run/nodewell/nodewell.sock"),
     ("exporter.stackdriver", "nothing is sent to Google Cloud Monitoring: let it scrape /metrics"),

@@ -122,14 +122,14 @@ impl Parts {
             Source::File(file) => &*file.name,
         };
         if *monitor != *npd.monitor {
-            self.differs(format!("what its rules find is reported by {monitor}, not by {}", npd.monitor));
+            self.differs(format!("Events of its rules have the source {monitor}, not {}", npd.monitor));
         }
         let is_usual = npd.lookback == Some(LOOKBACK) && !matches!(reader, ReaderDraft::Known(Reader::File(_)));
         if npd.counting.is_none() && !is_usual {
             let lookback = duration::shown(npd.lookback.unwrap_or_default());
             self.differs(format!(
-                "its rules go on where the agent stopped; at the first start they see Events of the last 5m, \
-                 not of {lookback}"
+                "lookback ({lookback}) is not used: the agent reads on where it stopped, and reports Events of the \
+                 last 5m at its first start"
             ));
         }
     }
@@ -145,16 +145,16 @@ impl Parts {
             let component = checker.component.as_str();
             return match &task.condition {
                 None => Decision::Left(format!(
-                    "a health-checker of type temporary holds no condition, and nothing is done for it: give it one, \
-                     or use the agent's own check of {component}"
+                    "a health-checker of type temporary sets no condition, and is not taken over: make it permanent, \
+                     with a condition, or use the agent's own check of {component}"
                 )),
                 Some(_) if stock::is_own_check(checker, &task) => Decision::Covered(format!(
                     "the agent's own check of services asks {component}, every 20s, and three bad answers are a \
                      problem; [services] in nodewell.toml has the times"
                 )),
                 Some(_) => Decision::Kept(format!(
-                    "its condition or reason is its own; a [[service]] in nodewell.toml asks {component} as well, with \
-                     the reason ServiceUnhealthy"
+                    "its condition or reason is not the stock file's; a [[service]] in nodewell.toml checks \
+                     {component} natively, with the reason ServiceUnhealthy"
                 )),
             };
         }
@@ -164,8 +164,8 @@ impl Parts {
             Ok(converted) => {
                 let (source, concurrency) = (&monitor.source, monitor.concurrency);
                 let difference = format!(
-                    "its plug-ins are of the problem daemon plugins, not of {source}; 16 run at once on the node, not \
-                     {concurrency} of this file"
+                    "Events of its plug-ins have the source plugins, not {source}; at most 16 plug-ins run at once on \
+                     the node, of all files together, not {concurrency} of this file"
                 );
                 self.differs(difference);
                 Decision::Plugin(Box::new(converted))

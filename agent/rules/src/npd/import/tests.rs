@@ -242,6 +242,23 @@ fn what_has_no_counterpart_stays_and_the_rest_is_native() {
     assert_same(&[file]);
 }
 
+/// In the words of its files: its administrators know `source` and `lookback`.
+#[test]
+fn what_changes_is_said_in_the_words_of_node_problem_detector() {
+    let text = kernel(r#"{"type": "temporary", "reason": "MyDriverSlow", "pattern": "mydrv: slow"}"#).text;
+    let text = text.replace("\"kernel-monitor\"", "\"mine-monitor\"").replace("\"5m\"", "\"20m\"");
+    let imported = import(&[mine(&text)], Beside::Shipped).unwrap();
+    for part in [
+        "Events of its rules have the source kernel-monitor, not mine-monitor",
+        "lookback (20m) is not used: ",
+        "a % in a line of the log stays as it is; ",
+        "not those that programs write to /dev/kmsg",
+    ] {
+        let is_said = |item: &Item| item.fate == Fate::Changed && item.text.contains(part);
+        assert!(imported.items.iter().any(is_said), "no {part:?} in {:#?}", imported.items);
+    }
+}
+
 #[test]
 fn counters_delays_and_other_journals() {
     let counter = |name: &str, args: &str| {

@@ -40,22 +40,34 @@ fn stands_above(daemon: &DaemonView, table: &Table<'_>) -> bool {
 
 const REPORTERS: &str = "Daemons that report over the socket:";
 
-/// All of others, healthy or not: an operator looks for the daemon that was just installed. Those that run are one line.
+/// All of others, healthy or not: an operator looks for the daemon that was just installed. Those that are well are one
+/// line, or two.
 pub(super) fn reporters(table: &Table<'_>) -> String {
     let external = table.view.daemons.iter().filter(|daemon| daemon.is_external());
     let is_folded = |daemon: &&DaemonView| !table.shows_all() && daemon.state == DaemonState::Running;
-    let (running, others): (Vec<&DaemonView>, Vec<&DaemonView>) = external.partition(is_folded);
+    let (well, others): (Vec<&DaemonView>, Vec<&DaemonView>) = external.partition(is_folded);
+    let (once, running): (Vec<&DaemonView>, Vec<&DaemonView>) =
+        well.into_iter().partition(|daemon| promises_nothing(daemon));
+    let folded = [folded("running", &running, table), folded("reported", &once, table)].concat();
     let rows = rows(REPORTERS, &others, |daemon| heard(daemon, table), table);
-    match (rows.is_empty(), running.is_empty()) {
+    match (rows.is_empty(), folded.is_empty()) {
         (_, true) => rows,
-        (true, false) => format!("{}{}", paragraph(REPORTERS, 0, table.look), folded(&running, table)),
-        (false, false) => format!("{rows}{}", folded(&running, table)),
+        (true, false) => format!("{}{folded}", paragraph(REPORTERS, 0, table.look)),
+        (false, false) => format!("{rows}{folded}"),
     }
 }
 
-fn folded(running: &[&DaemonView], table: &Table<'_>) -> String {
-    let names: Vec<Piece> = running.iter().map(|daemon| Piece::new(&daemon.name)).collect();
-    let title = "  running: ";
+/// One that reported and need not report again: whether it still runs is not known.
+fn promises_nothing(daemon: &DaemonView) -> bool {
+    daemon.is_external() && daemon.state == DaemonState::Running && daemon.ttl_secs.is_none()
+}
+
+fn folded(word: &str, daemons: &[&DaemonView], table: &Table<'_>) -> String {
+    if daemons.is_empty() {
+        return String::new();
+    }
+    let names: Vec<Piece> = daemons.iter().map(|daemon| Piece::new(&daemon.name)).collect();
+    let title = format!("  {word}: ");
     let layout = Layout { first: title.len(), indent: 4, separator: ", " };
     format!("{title}{}\n", flow(&names, layout, table.look))
 }
@@ -67,7 +79,7 @@ fn rows(title: &str, daemons: &[&DaemonView], about: impl Fn(&DaemonView) -> Vec
     let room = table.look.room_beside(2 + 2 * GAP.len() + STATE_WIDTH);
     let width = daemons.iter().map(|daemon| columns(&one_line(&daemon.name))).max().unwrap_or_default().min(room);
     let row = |daemon: &&DaemonView| {
-        let (word, paint) = state(daemon.state);
+        let (word, paint) = if promises_nothing(daemon) { REPORTED } else { state(daemon.state) };
         let name = pad(&table.look.fit(&daemon.name, width), width);
         let head = format!("  {name}{GAP}{}{GAP}", table.look.paint(paint, word));
         let first = 2 + columns(&name) + GAP.len() + word.len() + GAP.len();
@@ -82,6 +94,7 @@ fn rows(title: &str, daemons: &[&DaemonView], about: impl Fn(&DaemonView) -> Vec
 fn heard(daemon: &DaemonView, table: &Table<'_>) -> Vec<Piece> {
     let silent = daemon.silent_since.map(|since| format!("unconfirmed for {}", age(since, table.now)));
     let ttl = daemon.ttl_secs.map(|secs| format!("ttl {}", span(secs)));
+    let ttl = ttl.or_else(|| promises_nothing(daemon).then(|| "no ttl, holds until its next report".to_owned()));
     let text = [silent, ttl].into_iter().flatten().collect::<Vec<_>>().join(", ");
     if text.is_empty() { Vec::new() } else { vec![Piece::new(&text)] }
 }
@@ -94,6 +107,8 @@ fn span(secs: u64) -> String {
 }
 
 const STATE_WIDTH: usize = 8;
+/// In place of the state of one that promises nothing.
+const REPORTED: (&str, Paint) = ("reported", Paint::Faint);
 
 /// As wide as the widest of them.
 fn state(state: DaemonState) -> (&'static str, Paint) {

@@ -239,6 +239,28 @@ Daemons that report over the socket:
     assert!(!shown.contains("Monitors that do not see everything"));
 }
 
+#[test]
+fn a_daemon_that_promises_no_further_report_is_not_said_to_run() {
+    let mut view = sick();
+    let running = |name: &str, ttl_secs| DaemonView { ttl_secs, ..daemon(name, DaemonState::Running, "") };
+    let of_others = [running("cron@root", None), running("raid-monitor@root", Some(180))];
+    view.daemons = [vec![running("kernel-monitor", None)], of_others.to_vec()].concat();
+    let folded = "
+Daemons that report over the socket:
+  running: raid-monitor@root
+  reported: cron@root
+";
+    let shown = table(&view, at(0), &Look::PLAIN);
+    assert!(shown.ends_with(folded), "{shown}");
+    let all = "
+Daemons that report over the socket:
+  cron@root          reported  no ttl, holds until its next report
+  raid-monitor@root  running   ttl 3m
+";
+    let shown = of(&view, Extent::All, at(0), &Look::PLAIN);
+    assert!(shown.ends_with(all), "{shown}");
+}
+
 fn refused(peer: &str, source: &str, why: &str) -> nodewell_model::view::RefusedView {
     let (peer, source, why) = (peer.to_owned(), source.to_owned(), why.to_owned());
     nodewell_model::view::RefusedView { peer, source, count: 12, last: at(125), why }

@@ -15,11 +15,17 @@ const SAME_WITHIN: Duration = Duration::from_secs(10);
 const OF_KUBERNETES: [&str; 4] = ["NodeNotSchedulable", "NodeSchedulable", "NodeNotReady", "NodeReady"];
 /// The Event of a record that is opened; the record has the same.
 const OPENED: &str = "RemediationOpened";
+/// What was last seen longer before a remediation than this has not led to it. The API server keeps Events as long.
+const BEFORE: Duration = Duration::from_hours(1);
+/// An agent may see the same of forty devices: of its warnings the last are enough to know where to look.
+const WARNINGS: usize = 20;
 
 pub(super) fn history(facts: &Facts, node: &str) -> Vec<Entry> {
     let records: Vec<&RecordFacts> = facts.records.iter().filter(|record| record.node() == node).collect();
     let mut all: Vec<Entry> = records.iter().flat_map(|record| of_record(record)).collect();
-    let events = facts.events.iter().filter(|event| event.node == node && is_of_interest(event));
+    let of_node: Vec<&EventFacts> = facts.events.iter().filter(|event| event.node == node).collect();
+    let warnings = warnings(&of_node, &records);
+    let events = of_node.into_iter().filter(|event| is_of_interest(event) || warnings.contains(event));
     let news: Vec<Entry> = events.filter(|event| !is_in_records(event, &records)).map(of_event).collect();
     all.extend(news);
     // What happened in the same second stays in the order in which it was written, newest first.
@@ -30,6 +36,25 @@ pub(super) fn history(facts: &Facts, node: &str) -> Vec<Entry> {
 
 fn is_of_interest(event: &EventFacts) -> bool {
     event.is_of_controller() || OF_KUBERNETES.contains(&event.reason.as_str())
+}
+
+/// What the agent has warned of before one of these remediations was begun: what led to it is among that. Of many the
+/// last.
+fn warnings<'a>(events: &[&'a EventFacts], records: &[&RecordFacts]) -> Vec<&'a EventFacts> {
+    let is_one = |event: &&EventFacts| {
+        event.is_of_agent() && event.is_warning && records.iter().any(|record| came_before(event, record))
+    };
+    let mut all: Vec<&EventFacts> = events.iter().copied().filter(is_one).collect();
+    all.sort_by_key(|event| Reverse(event.last));
+    all.truncate(WARNINGS);
+    all
+}
+
+/// By the node's clock, which may be ahead of the API server's. One that is counted goes on being seen.
+fn came_before(event: &EventFacts, record: &RecordFacts) -> bool {
+    let (Some(first), Some(last), Some(begun)) = (event.first, event.last, record.begun()) else { return false };
+    let was_seen = first <= begun || are_near(Some(first), Some(begun));
+    was_seen && (last >= begun || begun.duration_since(last).unsigned_abs() <= BEFORE)
 }
 
 /// A record's log, oldest first, after why it was opened.
@@ -161,6 +186,48 @@ mod tests {
             history(&facts, "n1").into_iter().filter(|entry| entry.source == "event").map(|entry| entry.term).collect();
         assert_eq!(terms, ["FenceClosed", "NodeNotSchedulable", "Blocked"]);
         assert!(history(&facts, "n2").is_empty());
+    }
+
+    fn warning(first: &str, last: &str, component: &str) -> EventFacts {
+        let at = |text: &str| Some(text.parse().unwrap());
+        let event = event("MediumError", "sdb: 3 unreadable sectors", last, component);
+        EventFacts { is_warning: true, first: at(first), last: at(last), ..event }
+    }
+
+    fn shown(events: Vec<EventFacts>) -> Vec<String> {
+        let entries = history(&Facts { events, ..facts() }, "n1").into_iter();
+        entries
+            .filter(|entry| entry.source == "event")
+            .map(|entry| format!("{} {}", entry.at.unwrap(), entry.what))
+            .collect()
+    }
+
+    #[test]
+    fn what_the_agent_warned_of_before_it_was_begun_is_there() {
+        let (agent, minute) = ("nodewell", |minute: &str| format!("2026-01-01T00:{minute}:00Z"));
+        let events = vec![
+            warning(&minute("08"), &minute("09"), agent),
+            // It goes on, and was there before.
+            warning(&minute("07"), &minute("11"), agent),
+            // The node's clock is ahead.
+            warning("2026-01-01T00:10:04Z", "2026-01-01T00:10:04Z", agent),
+            // Long before, during it, of another client, and no warning.
+            warning("2025-12-31T23:00:00Z", "2025-12-31T23:09:59Z", agent),
+            warning(&minute("20"), &minute("30"), agent),
+            warning(&minute("08"), &minute("09"), "node-problem-detector"),
+            EventFacts { is_warning: false, ..warning(&minute("08"), &minute("09"), agent) },
+        ];
+        let expected = ["00:11:00", "00:10:04", "00:09:00"]
+            .map(|time| format!("2026-01-01T{time}Z sdb: 3 unreadable sectors (nodewell)"));
+        assert_eq!(shown(events), expected);
+    }
+
+    #[test]
+    fn of_many_warnings_the_last_are_there() {
+        let at = |second: usize| format!("2026-01-01T00:09:{second:02}Z");
+        let shown = shown((0..30).map(|second| warning(&at(second), &at(second), "nodewell")).collect());
+        assert_eq!(shown.len(), WARNINGS);
+        assert!(shown[0].starts_with(&at(29)) && shown[WARNINGS - 1].starts_with(&at(10)), "{shown:?}");
     }
 
     #[test]

@@ -84,6 +84,34 @@ async fn bmcs_that_refuse_late_are_not_locked() {
     mistype(&fleet).await;
 }
 
+/// A wrong password in the Secret and the right one again, under one leader, which looks at all nodes within the time.
+#[allow(clippy::print_stdout)]
+#[tokio::test(start_paused = true)]
+async fn an_edited_secret_is_soon_asked_by_and_locks_no_bmc() {
+    let fleet = Fleet::new(size());
+    let each_look = Duration::from_millis(125) * u32::try_from(fleet.size()).unwrap();
+    let time = MINUTE * 2 + each_look;
+    let story = async {
+        sleep(time).await;
+        assert_eq!(fleet.unready(), 0);
+        let right = fleet.secret.get().current;
+        fleet.edit(90, None);
+        sleep(time).await;
+        assert_eq!(fleet.unready(), fleet.size(), "none is ready by what it took before");
+        let refused: usize = fleet.bmcs.borrow().iter().map(|bmc| bmc.refused.len()).sum();
+        println!("a wrong password for {} s: {refused} of {} BMCs refused it", time.as_secs(), fleet.size());
+        assert!(refused <= 40, "{refused}");
+        fleet.edit(right, None);
+        sleep(time).await;
+        assert_eq!(fleet.unready(), 0, "{} s after it was corrected", time.as_secs());
+        fleet.assert_not_locked("by an edit");
+    };
+    tokio::select! {
+        () = fleet.lead(60, &[3600]) => panic!("the leader ended before the story"),
+        () = story => {}
+    }
+}
+
 /// Terms that are shorter than a wait, and much longer; that are multiples of it, and not.
 #[tokio::test(start_paused = true)]
 async fn a_rotation_is_short_under_leaders_of_any_length() {

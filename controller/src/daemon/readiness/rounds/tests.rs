@@ -7,7 +7,7 @@ use nodewell_reconcile::cache::Limits;
 use serde_json::json;
 
 use super::*;
-use crate::kube::convert;
+use crate::{daemon::readiness::looks, kube::convert};
 
 const PACE: Pace = Pace { interval: Duration::from_secs(600), at_once: 16 };
 
@@ -20,6 +20,8 @@ struct Double {
     /// Where what was found is written, as on the API server.
     written: Option<Cache>,
     urgent: RefCell<BTreeSet<String>>,
+    /// Configured otherwise since it was asked.
+    changed: RefCell<BTreeSet<String>>,
     /// The API server.
     is_away: Cell<bool>,
     under_way: Cell<usize>,
@@ -35,11 +37,12 @@ impl Asker for Double {
         self.ended.set(true);
     }
 
-    fn urgent(&self) -> BTreeSet<String> {
-        self.urgent.borrow().clone()
+    fn urgent(&self) -> Urgent {
+        Urgent { unwritten: self.urgent.borrow().clone(), changed: self.changed.borrow().clone() }
     }
 
     async fn find(&self, node: &Node) -> Option<Preflight> {
+        self.changed.borrow_mut().remove(&node.name);
         self.under_way.set(self.under_way.get() + 1);
         self.most.set(self.most.get().max(self.under_way.get()));
         let is_dead = node.name.starts_with("dead");
@@ -196,6 +199,56 @@ async fn what_could_not_be_written_stays_urgent() {
         assert_eq!((double.times("n") - before, double.urgent.borrow().len()), (1, 0));
     })
     .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_configured_otherwise_does_not_wait_for_its_moment() {
+    with(async |double, cache, _| {
+        ["n", "m"].into_iter().for_each(|name| add(cache, name, "u"));
+        sleep(Duration::from_secs(5)).await;
+        double.changed.borrow_mut().insert("n".to_owned());
+        sleep(TICK * 2).await;
+        assert_eq!([double.times("n"), double.times("m")], [2, 1], "the other one is asked no sooner");
+        sleep(Duration::from_secs(60)).await;
+        assert_eq!([double.times("n"), double.times("m")], [2, 1], "and none is asked again");
+    })
+    .await;
+}
+
+/// The Secret that they share is another, and half of them have no power.
+#[tokio::test(start_paused = true)]
+async fn dead_ones_that_are_configured_otherwise_delay_no_other() {
+    with(async |double, cache, _| {
+        let names = |kind: &str| (0..40).map(|at| format!("{kind}-{at}")).collect::<Vec<_>>();
+        names("dead").iter().for_each(|name| add_ready(cache, name, "u", false));
+        names("living").iter().for_each(|name| add_ready(cache, name, "u", true));
+        sleep(TICK * 2).await;
+        double.changed.borrow_mut().extend(names("dead").into_iter().chain(names("living")));
+        sleep(TICK * 4).await;
+        assert!(names("living").iter().all(|name| double.times(name) >= 1), "{:?}", double.asked.borrow());
+    })
+    .await;
+}
+
+/// The Secret that they share is another: each look finds that of the nodes that it looks at.
+#[tokio::test(start_paused = true)]
+async fn three_thousand_nodes_that_are_configured_otherwise_are_asked_one_after_the_other() {
+    const NODES: usize = 3000;
+    let clock = Clock::counted(Timestamp::UNIX_EPOCH);
+    let cache = Cache::new(clock, Limits::default());
+    let double = Double::default();
+    (0..NODES).for_each(|at| add_ready(&cache, &format!("n-{at}"), &format!("uid-{at}"), true));
+    let look = async |nodes: Vec<Node>| double.changed.borrow_mut().extend(nodes.into_iter().map(|node| node.name));
+    tokio::select! {
+        _ = run(&double, &cache, clock, PACE, || true) => {}
+        _ = looks::run(look, &cache, clock, || true) => {}
+        () = sleep(Duration::from_secs(390)) => {}
+    }
+    assert_eq!(double.asked.borrow().iter().collect::<BTreeSet<_>>().len(), NODES);
+    // Five a second have their moment, at random, and eight are found.
+    let most = most_in_a_second(&double.at.borrow());
+    assert!(most <= 40, "{most} in one second");
+    assert!(double.most.get() <= PACE.at_once);
 }
 
 /// The most that were asked in any second of these.

@@ -1,9 +1,6 @@
 //! The BMCs of the fleet, and the processes that ask them.
 
-use std::{
-    cell::{Cell, RefCell},
-    collections::BTreeSet,
-};
+use std::cell::{Cell, RefCell};
 
 use jiff::Timestamp;
 use nodewell_power::native::logins::{Account, Asked, Logins, Role};
@@ -12,7 +9,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::super::*;
-use crate::kube::convert;
+use crate::{daemon::readiness::looks, kube::convert};
 
 const PACE: Pace = Pace { interval: Duration::from_secs(600), at_once: 16 };
 const LOCKED_AFTER: usize = 3;
@@ -65,6 +62,8 @@ pub(super) struct Fleet {
 struct Leader<'a> {
     fleet: &'a Fleet,
     logins: RefCell<Logins>,
+    /// By node: the version of the Secret by which it was asked, and that of the last look.
+    seen: RefCell<BTreeMap<String, (u32, u32)>>,
     /// One login to a BMC at a time.
     turns: Vec<tokio::sync::Mutex<()>>,
 }
@@ -147,7 +146,14 @@ impl Fleet {
                 break;
             }
             let leader = Leader::new(self, Logins::default());
-            let work = async { tokio::join!(run(&leader, &self.cache, self.clock, PACE, || true), leader.remediate()) };
+            let look = async |nodes: Vec<Node>| leader.look(&nodes);
+            let work = async {
+                tokio::join!(
+                    run(&leader, &self.cache, self.clock, PACE, || true),
+                    looks::run(look, &self.cache, self.clock, || true),
+                    leader.remediate()
+                )
+            };
             let _ = timeout(Duration::from_secs(*secs).min(left), work).await;
         }
     }
@@ -185,7 +191,7 @@ impl Fleet {
 impl<'a> Leader<'a> {
     fn new(fleet: &'a Fleet, logins: Logins) -> Self {
         let turns = (0..fleet.size()).map(|_| tokio::sync::Mutex::default()).collect();
-        Self { fleet, logins: logins.into(), turns }
+        Self { fleet, logins: logins.into(), seen: RefCell::default(), turns }
     }
 
     async fn prove(&self, node: &Node) -> bool {
@@ -231,6 +237,12 @@ impl<'a> Leader<'a> {
         Preflight { status, reason: "R".to_owned(), message: format!("{stamps}found") }
     }
 
+    fn look(&self, nodes: &[Node]) {
+        let version = self.fleet.secret.get().version;
+        let mut seen = self.seen.borrow_mut();
+        nodes.iter().for_each(|node| seen.entry(node.name.clone()).or_insert((version, version)).1 = version);
+    }
+
     /// Ten nodes are under remediation, whose identity is proven every minute.
     async fn remediate(&self) {
         loop {
@@ -246,8 +258,10 @@ impl<'a> Leader<'a> {
 impl Asker for Leader<'_> {
     fn end_term(&self) {}
 
-    fn urgent(&self) -> BTreeSet<String> {
-        self.logins.borrow().unreported()
+    fn urgent(&self) -> Urgent {
+        let seen = self.seen.borrow();
+        let changed = seen.iter().filter(|(_, (asked, found))| asked != found).map(|(name, _)| name.clone());
+        Urgent { unwritten: self.logins.borrow().unreported(), changed: changed.collect() }
     }
 
     fn retain(&self, is_there: impl Fn(&str) -> bool) {
@@ -255,6 +269,9 @@ impl Asker for Leader<'_> {
     }
 
     async fn find(&self, node: &Node) -> Option<Preflight> {
+        if let Some((asked, found)) = self.seen.borrow_mut().get_mut(&node.name) {
+            *asked = *found;
+        }
         Some(self.found(node, self.prove(node).await))
     }
 

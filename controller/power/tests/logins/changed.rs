@@ -1,0 +1,96 @@
+//! Nodes that are configured otherwise than when they were asked last: found without a login, asked by the same rules.
+
+use super::*;
+
+const MAP: &str = "fence-config-n1";
+
+/// It was looked at and asked, and is ready.
+async fn ready() -> Room {
+    let room = room().await;
+    room.password("right");
+    assert!(!room.is_changed().await, "nothing is known of before");
+    assert_eq!(room.asked().await, "FenceReady");
+    assert!(!room.is_changed().await);
+    room
+}
+
+impl Room {
+    async fn is_changed(&self) -> bool {
+        let before = self.logins.load(Ordering::SeqCst);
+        self.power.look(vec![self.node.clone()]).await;
+        assert_eq!(self.logins.load(Ordering::SeqCst), before, "a look asks no BMC");
+        !self.power.changed().is_empty()
+    }
+
+    async fn asked(&self) -> String {
+        self.power.preflight(&self.node).await.reason
+    }
+
+    fn method(&self) -> String {
+        self.cluster.maps.lock().unwrap()[MAP]["fence-method-bmc"].clone()
+    }
+}
+
+#[tokio::test]
+async fn whatever_decides_how_a_node_is_asked_is_a_change_of_it() {
+    let room = ready().await;
+    let another_system = room.method().replace("/Systems/1", "/Systems/2");
+    let edits: [(&dyn Fn(&Room), &str); 6] = [
+        (&|room| room.password("wrong"), "IdentityUnproven"),
+        (&|room| room.rotate("right", "wrong"), "FenceReady"),
+        (&|room| room.cluster.map(MAP, "fence-method-bmc", &another_system), "FenceReady"),
+        (&|room| room.cluster.map(MAP, "config.properties", "power_management=bmc"), "IdentityUnproven"),
+        (&|room| room.cluster.map(MAP, "config.properties", "power_management"), "FenceNotReady"),
+        (&|room| drop(room.cluster.maps.lock().unwrap().remove(MAP)), "NoMethods"),
+    ];
+    for (at, (edit, reason)) in edits.into_iter().enumerate() {
+        edit(&room);
+        assert!(room.is_changed().await, "edit {at}");
+        assert!(room.is_changed().await, "edit {at}: until it is asked");
+        assert_eq!(room.asked().await, reason, "edit {at}");
+        assert!(room.power.changed().is_empty() && !room.is_changed().await, "edit {at}: once it was asked");
+    }
+}
+
+#[tokio::test]
+async fn what_decides_nothing_of_that_is_none() {
+    let room = ready().await;
+    room.cluster.map(MAP, "fence-method-bmc", &format!("{}\n# rack 7", room.method()));
+    let mut secrets = room.cluster.secrets.lock().unwrap();
+    secrets.get_mut(SECRET).unwrap().insert("node".to_owned(), b"n1 n2 n3".to_vec());
+    drop(secrets);
+    assert!(!room.is_changed().await);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_no_change() {
+    let room = ready().await;
+    room.password("other");
+    *room.cluster.down.lock().unwrap() = true;
+    assert!(!room.is_changed().await);
+    *room.cluster.down.lock().unwrap() = false;
+    assert!(room.is_changed().await);
+}
+
+/// It begins with what is there, whoever asked by what.
+#[tokio::test]
+async fn a_change_ends_with_the_term() {
+    let room = ready().await;
+    room.password("other");
+    assert!(room.is_changed().await);
+    room.power.end_term();
+    assert!(!room.is_changed().await);
+}
+
+#[tokio::test]
+async fn however_often_it_is_changed_a_bmc_refuses_no_third_login() {
+    let room = ready().await;
+    for (word, logins) in [("wrong", 2), ("worse", 3), ("worst", 3), ("right", 3)] {
+        room.password(word);
+        assert!(room.is_changed().await, "{word}");
+        assert_eq!(room.asked().await, "IdentityUnproven", "{word}");
+        assert_eq!(room.logins.load(Ordering::SeqCst), logins, "{word}");
+    }
+    room.pass(330);
+    assert_eq!(room.asked().await, "FenceReady");
+}
