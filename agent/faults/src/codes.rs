@@ -15,7 +15,7 @@ use self::entry::Entry;
 pub(crate) use self::overrides::Overrides;
 pub use self::{
     entry::TextError,
-    overrides::{Mistake, OverrideError},
+    overrides::{OverrideDiagnostic, OverrideError},
 };
 use crate::{Branch, sxid};
 

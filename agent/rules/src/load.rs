@@ -17,7 +17,7 @@ use std::{
     sync::Arc,
 };
 
-use nodewell_faults::{Tables, codes::Mistake};
+use nodewell_faults::{Tables, codes::OverrideDiagnostic};
 use nodewell_settings::Fingerprint;
 
 use crate::{Diagnostic, Location, Note, RuleSet, draft::Draft, native, npd, shipped};
@@ -148,8 +148,8 @@ fn read_tables(path: &Path, hash: &mut Fingerprint, diagnostics: &mut Vec<Diagno
     let read = text.and_then(|text| Tables::merged(&text, path));
     read.inspect_err(|error| {
         let location = |line| Location { file: path.to_owned(), line };
-        let placed = |mistake: Mistake| Diagnostic::new(location(mistake.line), mistake.message);
-        diagnostics.extend(error.mistakes().into_iter().map(placed))
+        let placed = |found: OverrideDiagnostic| Diagnostic::new(location(found.line), found.message);
+        diagnostics.extend(error.diagnostics().into_iter().map(placed))
     })
     .map(Arc::new)
     .ok()

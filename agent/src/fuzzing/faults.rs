@@ -17,7 +17,7 @@ pub fn faults(input: &[u8]) {
     }
     match Tables::merged(&text, Path::new("xids.toml")) {
         Ok(tables) => decode(&tables, "NVRM: Xid (PCI:0000:05:00): 79, gone", branch),
-        Err(error) => assert!(error.mistakes().iter().all(|mistake| !mistake.message.is_empty())),
+        Err(error) => assert!(error.diagnostics().iter().all(|found| !found.message.is_empty())),
     }
 }
 

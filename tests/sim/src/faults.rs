@@ -4,6 +4,7 @@ mod befall;
 mod bmcs;
 mod clocks;
 mod crowds;
+mod heirs;
 mod people;
 mod reboots;
 mod records;
@@ -160,7 +161,7 @@ pub fn plan(scenario: &Scenario) -> Vec<(Moment, Fault)> {
 
 /// Each by dice of its own.
 fn unkind(scenario: &Scenario) -> Vec<(Moment, Fault)> {
-    let plots = [reboots::plot, clocks::plot, volumes::plot, records::plot, crowds::plot];
+    let plots = [reboots::plot, clocks::plot, volumes::plot, records::plot, crowds::plot, heirs::plot];
     plots.into_iter().flat_map(|plot| plot(scenario)).collect()
 }
 

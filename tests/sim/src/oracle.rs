@@ -11,6 +11,7 @@
 //! | I3 two writers, I12 marks, I17 liveness | [`state`] |
 //! | I4 reboots that were announced | [`reboots`], when a record is opened and when its first agent begins |
 //! | I4 kubelets that are heard late after the API server was away | [`absence`], at the same times |
+//! | I4, I12, I17 records that give way | [`heirs`], when one is opened or gives way, and every second |
 //! | I17 volumes that stay attached | [`volumes`], every second, and when the out-of-service taint goes |
 //! | I5 two leaders | [`acts`]: every write and every agent, and what lands late; [`restored`]: one number, one leader |
 //! | I9 cooldown | [`storm`] |
@@ -34,6 +35,7 @@ mod acts;
 mod cycles;
 mod drains;
 mod excuse;
+mod heirs;
 mod liars;
 pub mod monotone;
 mod pods;
@@ -51,7 +53,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use nodewell_remediation::time::Moment;
 
 pub use self::reboots::Announced;
-use self::{absence::Absence, cycles::Powered, liars::Shown, rate::Gone, storm::Storm, volumes::Watched};
+use self::{
+    absence::Absence, cycles::Powered, heirs::Waiting, liars::Shown, rate::Gone, storm::Storm, volumes::Watched,
+};
 
 /// What the oracles remember, and what they found.
 #[derive(Debug, Default)]
@@ -66,6 +70,8 @@ pub struct Oracle {
     pub forgotten: BTreeMap<String, String>,
     /// When a person deleted a record last.
     pub record_deleted: Moment,
+    /// When a person edited the policy last.
+    pub policy_edited: Moment,
     /// Pods of machines whose BMCs lied, by their UIDs: they go by a taint that was set while no replica could know
     /// better.
     let_go: BTreeSet<String>,
@@ -104,6 +110,8 @@ pub struct Oracle {
     /// How often pods were deleted again that only wait for their finalizers, by their UIDs.
     deleted_again: BTreeMap<String, u32>,
     volumes: Watched,
+    /// Records that should have given way.
+    heirs: Waiting,
     /// When each kubelet's Lease was last looked at by itself, not through a watch.
     pub looked: BTreeMap<String, Moment>,
     /// Cordons of people.

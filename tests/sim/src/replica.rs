@@ -205,6 +205,7 @@ pub(crate) fn apply(to: Target<'_>, change: &Change, mutation: Mutation) {
         Change::Fence(fence) => cache.apply_fence((**fence).clone()),
         Change::FenceGone(name, uid) => cache.remove_fence(name, uid),
         Change::Policy(policy) => apply_policy(cache, policy, mutation),
+        Change::Second(policy) => cache.apply_policy(policy),
         Change::Stopped(stopped) => {
             let seen = *stopped && mutation != Mutation::DeafToStop;
             cache.set_stopped(seen.then(|| "a person said so".to_owned()));

@@ -2,13 +2,18 @@
 
 mod mutation;
 mod policy;
+mod second;
 mod unkind;
 
 use std::time::Duration;
 
 use nodewell_remediation::api::policy::OffUntil;
 
-pub use self::{mutation::Mutation, policy::POLICY};
+pub use self::{
+    mutation::Mutation,
+    policy::POLICY,
+    second::{Isolation, OWN_TAINT, SECOND, Second},
+};
 use crate::{faults::Fault, random::Random};
 
 /// Nodes that may be taken down by the controller, of the cluster and of each zone.
@@ -76,6 +81,8 @@ pub struct Scenario {
     pub has_reboots: bool,
     /// Wall clocks are stepped.
     pub steps_clocks: bool,
+    /// There is another policy, which comes first by its name and only isolates.
+    pub second: Option<Second>,
     /// The node lifecycle controller survives an absence of the API server, and calls who was silent Unknown at once.
     pub remembers_silence: bool,
     /// Watches break with the API server; else they hang, and deliver what was missed when it is back.
@@ -166,6 +173,7 @@ impl Scenario {
             is_crowded: false,
             has_reboots: false,
             steps_clocks: false,
+            second: None,
             remembers_silence: Random::new(seed ^ 0x51E9).chance(500),
             breaks_watches: Random::new(seed ^ 0xB2EA).chance(500),
             skew: skew(&mut random),

@@ -60,14 +60,14 @@ pub(crate) struct Override {
 pub enum OverrideError {
     #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: std::io::Error },
-    /// Every mistake in the file.
-    #[error("{}", placed(path, mistakes))]
-    Invalid { path: PathBuf, mistakes: Vec<Mistake> },
+    /// Every diagnostic in the file.
+    #[error("{}", placed(path, diagnostics))]
+    Invalid { path: PathBuf, diagnostics: Vec<OverrideDiagnostic> },
 }
 
 /// One thing that is wrong in such a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mistake {
+pub struct OverrideDiagnostic {
     /// Counted from 1; 0 is the file as a whole.
     pub line: usize,
     /// One line.
@@ -75,18 +75,21 @@ pub struct Mistake {
 }
 
 impl OverrideError {
-    /// Each mistake by itself, in the order of the lines.
+    /// Each diagnostic by itself, in the order of the lines.
     #[must_use]
-    pub fn mistakes(&self) -> Vec<Mistake> {
+    pub fn diagnostics(&self) -> Vec<OverrideDiagnostic> {
         match self {
-            Self::Read { source, .. } => vec![Mistake { line: 0, message: format!("cannot be read: {source}") }],
-            Self::Invalid { mistakes, .. } => mistakes.clone(),
+            Self::Read { source, .. } => {
+                vec![OverrideDiagnostic { line: 0, message: format!("cannot be read: {source}") }]
+            }
+            Self::Invalid { diagnostics, .. } => diagnostics.clone(),
         }
     }
 }
 
-fn placed(path: &Path, mistakes: &[Mistake]) -> String {
-    let shown = mistakes.iter().map(|mistake| format!("{}:{}: {}", path.display(), mistake.line, mistake.message));
+fn placed(path: &Path, diagnostics: &[OverrideDiagnostic]) -> String {
+    let shown =
+        diagnostics.iter().map(|diagnostic| format!("{}:{}: {}", path.display(), diagnostic.line, diagnostic.message));
     shown.collect::<Vec<_>>().join("; ")
 }
 
@@ -100,8 +103,9 @@ impl Overrides {
     pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, OverrideError> {
         let mut overrides: Self = toml::from_str(text).map_err(|error| {
             let message = error.message().lines().next().unwrap_or_default().to_owned();
-            let mistake = Mistake { line: line_at(text, error.span().map_or(0, |span| span.start)), message };
-            OverrideError::Invalid { path: path.to_owned(), mistakes: vec![mistake] }
+            let diagnostic =
+                OverrideDiagnostic { line: line_at(text, error.span().map_or(0, |span| span.start)), message };
+            OverrideError::Invalid { path: path.to_owned(), diagnostics: vec![diagnostic] }
         })?;
         for change in overrides.xid.iter_mut().chain(&mut overrides.sxid) {
             change.line = line_at(text, change.code.span().start);
@@ -120,13 +124,17 @@ impl Codes {
     pub(crate) fn merged(&self, overrides: &[Override], path: &Path) -> Result<Self, OverrideError> {
         let mut codes = self.clone();
         let table: Arc<str> = path.display().to_string().into();
-        let mut mistakes = Vec::new();
+        let mut diagnostics = Vec::new();
         for change in overrides {
             if let Err(message) = codes.apply(change, &table) {
-                mistakes.push(Mistake { line: change.line, message });
+                diagnostics.push(OverrideDiagnostic { line: change.line, message });
             }
         }
-        if mistakes.is_empty() { Ok(codes) } else { Err(OverrideError::Invalid { path: path.to_owned(), mistakes }) }
+        if diagnostics.is_empty() {
+            Ok(codes)
+        } else {
+            Err(OverrideError::Invalid { path: path.to_owned(), diagnostics })
+        }
     }
 
     fn apply(&mut self, change: &Override, table: &Arc<str>) -> Result<(), String> {

@@ -118,9 +118,9 @@ fn what_cannot_be_read_has_its_line_and_one_line_of_words() {
         ("[[xid]]\ncode = 79\nseverity = 'bad'\n", 3, "unknown variant `bad`"),
         ("[[xid]]\ncode = 79\ncode = 80\n", 3, "duplicate key"),
     ] {
-        let mistakes = xids(words).unwrap_err().mistakes();
-        let [mistake] = mistakes.as_slice() else { panic!("{words:?}: {mistakes:?}") };
-        assert_eq!(mistake.line, line, "{words:?}: {mistake:?}");
-        assert!(mistake.message.contains(error) && !mistake.message.contains('\n'), "{mistake:?}");
+        let found = xids(words).unwrap_err().diagnostics();
+        let [diagnostic] = found.as_slice() else { panic!("{words:?}: {found:?}") };
+        assert_eq!(diagnostic.line, line, "{words:?}: {diagnostic:?}");
+        assert!(diagnostic.message.contains(error) && !diagnostic.message.contains('\n'), "{diagnostic:?}");
     }
 }

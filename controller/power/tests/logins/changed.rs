@@ -31,11 +31,14 @@ impl Room {
     }
 }
 
+/// What a person does to the room's objects.
+type Edit<'a> = &'a dyn Fn(&Room);
+
 #[tokio::test]
 async fn whatever_decides_how_a_node_is_asked_is_a_change_of_it() {
     let room = ready().await;
     let another_system = room.method().replace("/Systems/1", "/Systems/2");
-    let edits: [(&dyn Fn(&Room), &str); 6] = [
+    let edits: [(Edit<'_>, &str); 6] = [
         (&|room| room.password("wrong"), "IdentityUnproven"),
         (&|room| room.rotate("right", "wrong"), "FenceReady"),
         (&|room| room.cluster.map(MAP, "fence-method-bmc", &another_system), "FenceReady"),
@@ -56,9 +59,7 @@ async fn whatever_decides_how_a_node_is_asked_is_a_change_of_it() {
 async fn what_decides_nothing_of_that_is_none() {
     let room = ready().await;
     room.cluster.map(MAP, "fence-method-bmc", &format!("{}\n# rack 7", room.method()));
-    let mut secrets = room.cluster.secrets.lock().unwrap();
-    secrets.get_mut(SECRET).unwrap().insert("node".to_owned(), b"n1 n2 n3".to_vec());
-    drop(secrets);
+    room.cluster.secrets.lock().unwrap().get_mut(SECRET).unwrap().insert("node".to_owned(), b"n1 n2 n3".to_vec());
     assert!(!room.is_changed().await);
 }
 
@@ -72,7 +73,7 @@ async fn what_cannot_be_read_is_no_change() {
     assert!(room.is_changed().await);
 }
 
-/// It begins with what is there, whoever asked by what.
+/// The next term begins with what is there, whatever the one before asked by.
 #[tokio::test]
 async fn a_change_ends_with_the_term() {
     let room = ready().await;

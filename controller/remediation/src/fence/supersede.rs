@@ -34,8 +34,8 @@ pub fn may_give_way(fence: &NodeFence) -> bool {
     is_own && is_early && was_well(fence) && !is_touched && !is_given_up && !frees_pods(&spec.steps)
 }
 
-/// A cordon and our own taint stay: whichever record comes next takes them over. A taint with a key of its policy's choice is
-/// found by no other, and is taken back first; if the other policy may not act by then, the steps begin again.
+/// Our own taint stays for whichever record comes next, and a cordon for the next one of its policy. A taint with a key of the
+/// policy's choice is found by no other record, and is taken back first; if the heir may not act by then, the steps begin again.
 pub(super) fn superseded(input: &FenceInput<'_>) -> Option<Next> {
     let heir = input.superseded_by?;
     own_node(input)?;

@@ -6,7 +6,7 @@ use super::{Fault, Person, stories::liar};
 use crate::{
     clocks,
     random::Random,
-    scenario::{Kind, Theme},
+    scenario::{Kind, SECOND, Theme},
     truth::{Machine, Manner, Outlets, Provider, Supply, Truth},
 };
 
@@ -139,9 +139,11 @@ impl Truth {
     fn restore(&mut self) {
         self.lying_in_wait.clear();
         let fences = &self.store.fences;
+        // A record that only isolates is none that would turn it on.
+        let is_free = |name: &String| fences.get(name).is_none_or(|fence| fence.spec.policy == SECOND);
         let lies_off = |machine: &&Machine| {
             let left_off = self.scenario.leave_off || self.scenario.theme == Theme::Provider;
-            !machine.on && (left_off || !fences.contains_key(&machine.name))
+            !machine.on && (left_off || is_free(&machine.name))
         };
         let off: Vec<String> = self.machines.values().filter(lies_off).map(|machine| machine.name.clone()).collect();
         let cut: Vec<String> =

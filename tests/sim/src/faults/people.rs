@@ -188,6 +188,7 @@ impl Truth {
 
     pub(super) fn edit_policy(&mut self, edit: Edit) {
         let now = self.now();
+        self.oracle.policy_edited = now;
         let mut policy = self.scenario.policy();
         let stored = match edit {
             Edit::Garbles => Policy::Garbled,

@@ -15,6 +15,7 @@ use nodewell_remediation::{
     time::{Moment, Now},
 };
 
+use super::heirs::gives_way;
 use crate::{
     random::Random,
     scenario::{Kind, Mutation, Scenario},
@@ -194,6 +195,11 @@ fn broken(mutation: Mutation, snapshot: &Snapshot, memory: Memory, now: Now) -> 
         Mutation::LeavesMarks => {
             let mut decision = decide(snapshot, memory, now);
             decision.actions.iter_mut().for_each(leave_marks);
+            decision
+        }
+        Mutation::KeepsRecords => {
+            let mut decision = decide(snapshot, memory, now);
+            decision.actions.retain(|action| !gives_way(action));
             decision
         }
         Mutation::SkipsGuards => {

@@ -7,7 +7,8 @@ use nodewell_remediation::{
     fence::edges::is_edge,
 };
 
-use crate::truth::Truth;
+use super::heirs::is_superseded;
+use crate::{scenario::SECOND, truth::Truth};
 
 /// A decision that was made before the command was seen is written by then.
 const WRITTEN: Duration = Duration::from_secs(3);
@@ -26,10 +27,15 @@ impl Truth {
             self.count("cluster marks taken back");
             return;
         }
-        self.check_policy(replica, &format!("a record of {name} opened"), WRITTEN);
         self.check_storm(replica, &format!("a record of {name} opened"), false);
         self.check_reboot(replica, &name, "a record");
         self.check_absence(&name, "a record");
+        self.check_say(replica, fence);
+        // What people do to the policy they do to the one that fences.
+        if fence.spec.policy == SECOND {
+            return;
+        }
+        self.check_policy(replica, &format!("a record of {name} opened"), WRITTEN);
         if self.replicas[replica].paused.is_some_and(|since| now.since(since) > WRITTEN) {
             self.violate("I11", format!("a record of {name} opened although its policy is paused"));
         }
@@ -48,6 +54,9 @@ impl Truth {
         if was != is {
             self.count(&format!("edge {was:?}-{is:?}"));
             self.enters(&uid, &stored.spec.node_name, is);
+        }
+        if was != is && is_superseded(next) {
+            self.gave_way(replica, stored, next);
         }
         if next.drain_begun_at.is_some() && next.drain_begun_at != stored.status.drain_begun_at {
             self.drain_begins(replica, stored);

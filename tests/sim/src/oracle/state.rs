@@ -2,9 +2,15 @@
 
 use std::time::Duration;
 
-use nodewell_remediation::api::{CORDONED_BY, OUT_OF_SERVICE, REMEDIATION_TAINT};
+use nodewell_remediation::{
+    api::{CORDONED_BY, OUT_OF_SERVICE, REMEDIATION_TAINT},
+    facts::Node,
+};
 
-use crate::{scenario::Kind, truth::Truth};
+use crate::{
+    scenario::{Kind, OWN_TAINT},
+    truth::Truth,
+};
 
 /// Marks that no policy would set any more wait for the default `healthyDelay` (5 min), and a story ends sooner than
 /// that after its faults: one with such marks goes on until their time is over.
@@ -14,6 +20,9 @@ const REOPENED: Duration = Duration::from_secs(90);
 /// A single node that failed, with an honest BMC: its pods are let go within this of the failure.
 const RELEASE: Duration = Duration::from_secs(130);
 const FAST_RELEASE: Duration = Duration::from_secs(35);
+/// One that was ill and isolated before by a policy that frees no pods. That one decides until the cluster has given
+/// the node up after 50 s, however fast the next one is; and `for` of the next one is over by then.
+const HEIRS_RELEASE: Duration = Duration::from_secs(80);
 
 impl Truth {
     pub(crate) fn check(&mut self) {
@@ -25,6 +34,7 @@ impl Truth {
         self.watch_drains();
         self.watch_liars();
         self.watch_volumes();
+        self.watch_heirs();
     }
 
     /// A node is back if it is Ready after another boot, or never went.
@@ -57,7 +67,8 @@ impl Truth {
 
     pub fn is_over(&self) -> bool {
         let (now, end) = (self.now(), self.scenario.end.max(self.oracle.record_deleted.0 + REOPENED));
-        now.0 >= end && (now.0 >= end + ORPHANS || !self.has_marks_of_no_policy())
+        let has_marks = || self.has_marks_of_no_policy() || self.has_cordons_of_none();
+        now.0 >= end && (now.0 >= end + ORPHANS || !has_marks())
     }
 
     /// Without a record, and of an older wording of the policy: an edit changed its steps, and another one took that back.
@@ -74,6 +85,7 @@ impl Truth {
 
     /// After everything was mended and calm for a while.
     pub fn check_end(&mut self) {
+        let has_own_taint = |node: &Node| node.taint(OWN_TAINT).is_some() && self.must_take_own_taints_back();
         let left: Vec<String> = self
             .store
             .nodes
@@ -83,6 +95,7 @@ impl Truth {
                 node.annotations.contains_key(CORDONED_BY)
                     || node.taint(OUT_OF_SERVICE).is_some()
                     || node.taint(REMEDIATION_TAINT).is_some()
+                    || has_own_taint(node)
             })
             .map(|node| format!("{} still bears what is ours: {:?} {:?}", node.name, node.annotations, node.taints))
             .collect();
@@ -95,7 +108,11 @@ impl Truth {
     }
 
     fn check_liveness(&mut self) {
-        let bound = if self.scenario.fast { FAST_RELEASE } else { RELEASE };
+        let bound = match (self.scenario.second, self.scenario.fast) {
+            (Some(_), _) => HEIRS_RELEASE,
+            (None, true) => FAST_RELEASE,
+            (None, false) => RELEASE,
+        };
         let failed = crate::faults::PLAIN_AT;
         match self.oracle.released_at {
             Some(at) if at.0.saturating_sub(failed) <= bound => {}

@@ -93,7 +93,7 @@ impl Truth {
     }
 
     /// Nodes that every replica that watches takes for unhealthy.
-    fn signs(&self) -> BTreeSet<String> {
+    pub(super) fn signs(&self) -> BTreeSet<String> {
         let (now, fast) = (self.now(), self.scenario.fast);
         let is_unhealthy = |node: &facts::Node| {
             node.condition("KernelDeadlock").is_some_and(|condition| condition.status == facts::ConditionStatus::True)

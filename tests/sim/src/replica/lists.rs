@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{Target, apply, know};
 use crate::{
-    scenario::{Mutation, POLICY},
+    scenario::{Mutation, POLICY, SECOND},
     truth::{Change, Shared},
 };
 
@@ -111,7 +111,10 @@ fn take(truth: &Shared, number: usize, to: Target<'_>, source: Source) {
     let truth = truth.borrow();
     let names: BTreeSet<String> = match source {
         Source::Fences => truth.store.fences.keys().cloned().collect(),
-        Source::Policies => BTreeSet::from([POLICY.to_owned()]),
+        Source::Policies => {
+            let second = truth.scenario.second.map(|_| SECOND.to_owned());
+            second.into_iter().chain([POLICY.to_owned()]).collect()
+        }
         Source::Nodes | Source::KubeletLeases | Source::AgentLeases => truth.store.nodes.keys().cloned().collect(),
     };
     to.cache.listed(source, &names);
@@ -123,7 +126,7 @@ fn of(change: &Change) -> Option<Source> {
         Change::Lease(..) => Some(Source::KubeletLeases),
         Change::Shutdown(..) => Some(Source::AgentLeases),
         Change::Fence(_) | Change::FenceGone(..) => Some(Source::Fences),
-        Change::Policy(_) => Some(Source::Policies),
+        Change::Policy(_) | Change::Second(_) => Some(Source::Policies),
         Change::Stopped(_) => None,
     }
 }

@@ -69,6 +69,8 @@ pub enum Mutation {
     IgnoresAttachments,
     /// I17: volumes of pods that stay keep the out-of-service taint like all others.
     WaitsForEveryVolume,
+    /// I17: a record of the policy that only isolates gives way to none, whatever becomes of its node.
+    KeepsRecords,
     /// I17: neither a list nor a read of a record shows that the store went back; each alone is enough.
     ClingsToCopies,
     /// I18: the guards are passed over.

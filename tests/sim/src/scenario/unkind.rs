@@ -20,13 +20,14 @@ impl Scenario {
         let mut random = Random::new(self.seed ^ 0x0D1CE);
         let (daemons, clocks, what) = (random.chance(250), random.chance(200), random.below(1000));
         let story = Self { has_daemons: daemons, steps_clocks: clocks, ..self };
-        match what {
+        let story = match what {
             0..40 => story.with_reboots(),
             40..65 if matches!(story.theme, Theme::Power | Theme::Drains) => story.crowded(random.chance(600)),
             // Every machine is left off, and some come up again by themselves.
             65..125 if story.theme == Theme::Power => story.left_off(),
             _ => story,
-        }
+        };
+        story.with_second()
     }
 
     /// Without any of it: a story by a plot has what that plot is about.
@@ -35,6 +36,7 @@ impl Scenario {
         let (trouble, end) = (Duration::from_secs(180), Duration::from_secs(450));
         let is_small = self.is_crowded;
         let kind = Self { has_daemons: false, steps_clocks: false, has_reboots: false, is_crowded: false, ..self };
+        let kind = Self { second: None, ..kind };
         Self { trouble, end, pods: if is_small { kind.nodes } else { kind.pods }, ..kind }
     }
 

@@ -107,8 +107,13 @@ impl Truth {
         if self.machines.get(name).is_some_and(|machine| machine.is_alive(now) && !machine.cut) {
             self.count("cluster late kubelets given up");
         }
+        // What a monitor reported stays. Where there is one policy it goes, as it always did: that one is true of the
+        // node all the same.
+        let stays = self.scenario.second.is_some();
         self.store.edit_node(name, now, |node| {
+            let reported = node.condition("KernelDeadlock").cloned().filter(|_| stays);
             set_ready(node, Is::Unknown, "NodeStatusUnknown");
+            node.conditions.extend(reported);
             node.taints.push(Taint { key: UNREACHABLE.into(), value: String::new(), effect: Effect::NoExecute });
         });
         self.store.edit_pods_on(name, |pod| pod.ready = false);
@@ -200,8 +205,9 @@ impl Truth {
         let fences = self.store.fences.values().map(|fence| Change::Fence(Box::new(fence.clone())));
         let ending = self.store.shutdowns.iter().map(|(name, boot)| Change::Shutdown(name.clone(), boot.clone()));
         let policy = Change::Policy(self.store.policy.clone());
+        let second = self.scenario.second_policy().map(|policy| Change::Second(Rc::new(policy)));
         let rest = [policy, Change::Stopped(self.store.stopped.is_some())];
-        nodes.chain(leases).chain(ending).chain(fences).chain(rest).collect()
+        nodes.chain(leases).chain(ending).chain(fences).chain(rest).chain(second).collect()
     }
 }
 

@@ -79,6 +79,8 @@ pub enum Policy {
 #[derive(Debug, Clone)]
 pub enum Change {
     Policy(Policy),
+    /// The other policy, which stays as it is.
+    Second(Rc<RemediationPolicy>),
     Node(Rc<Node>),
     NodeGone(String),
     Lease(String, LeaseView),

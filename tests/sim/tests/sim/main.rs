@@ -5,6 +5,7 @@ mod clocks;
 mod crowds;
 mod daemons;
 mod drains;
+mod heirs;
 mod liar;
 mod mutations;
 mod plots;

@@ -10,6 +10,8 @@ use nodewell_sim::{
     truth::Manner,
 };
 
+use crate::heirs::ill_and_then_dead;
+
 type Plot = Vec<(u64, Fault)>;
 
 /// Most guards are missed in the first few.
@@ -286,6 +288,12 @@ fn sim_i17_notices_a_policy_that_never_acts() {
     let plain =
         |scenario| Scenario { kind: Kind::Plain, theme: Theme::Power, steps: Steps::CordonPowerCycle, ..scenario };
     assert_noticed(Mutation::Sluggish, "I17", |scenario| Scenario { dry_run: false, ..plain(scenario) });
+}
+
+#[test]
+#[ignore = "minutes: `make e2e` runs them"]
+fn sim_i17_notices_a_record_that_gives_way_to_none() {
+    assert_noticed(Mutation::KeepsRecords, "I17", |scenario| ill_and_then_dead(scenario.seed));
 }
 
 /// The record goes back to before its power cycle, while its node stays down for good.

@@ -49,7 +49,8 @@ fn store(fixture: &mut Fixture, op: &Op, outcome: &Outcome) {
 
 #[test]
 fn a_record_gives_way_in_the_phases_before_any_power_act_and_while_it_takes_back() {
-    let early = [Phase::Pending, Phase::Isolating, Phase::Draining, Phase::Waiting, Phase::AwaitGuards, Phase::Recovering];
+    let early =
+        [Phase::Pending, Phase::Isolating, Phase::Draining, Phase::Waiting, Phase::AwaitGuards, Phase::Recovering];
     for (phase, _) in EDGES {
         for kinds in [&["taint", "cordon"][..], &["cordon", "drain"], &["cordon", "reboot"]] {
             let mut fixture = isolating();
