@@ -34,7 +34,7 @@ use crate::{
     action::{Action, NodeEvent},
     api::fence::Blocker,
     fence::{self, FenceInput, Next, post_off_activity::PostOffActivity},
-    guard::{self, EvaluationInput, history::History, storm::StormState, tally::Tally},
+    guard::{self, EvaluationInput, history::History, stage::DisruptionLevel, storm::StormState, tally::Tally},
     node_report::NodeReport,
     policy::Policy,
     snapshot::Snapshot,
@@ -105,12 +105,27 @@ fn decide_by(state_machine: StateMachine, snapshot: &Snapshot, mut memory: Memor
     history.forget(snapshot, now.moment);
     history.learn(snapshot, now);
     let storms = storms(snapshot, &mut memory, now);
-    let input = EvaluationInput { snapshot, now, tally: Tally::new(snapshot, now.moment), history, storms };
+    let tally = tally(snapshot, &history, now);
+    let input = EvaluationInput { snapshot, now, tally, history, storms };
     let mut pass = Pass { state_machine, input, memory, decision: Decision::default(), node_reports: BTreeMap::new() };
     let matches = candidates::policy_matches(&pass);
     records::decide(&mut pass, &matches);
     candidates::decide(&mut pass, matches);
     pass.finish()
+}
+
+/// A dead node for which the record of one policy gives way to that of another has the slot of that one until it is open.
+fn tally<'a>(snapshot: &'a Snapshot, history: &History, now: Now) -> Tally<'a> {
+    let mut tally = Tally::new(snapshot, now.moment);
+    for (policy, node, is_disruptive) in history.granted(now.moment) {
+        let policy = snapshot.policies.iter().find(|known| known.name == policy);
+        let node = snapshot.nodes.get(node).filter(|node| tally.is_dead(&node.name));
+        if let Some((policy, node)) = policy.zip(node) {
+            let level = if is_disruptive { DisruptionLevel::Power } else { DisruptionLevel::Isolate };
+            tally.charge(&node.name, &policy.name, level);
+        }
+    }
+    tally
 }
 
 /// One run of [`decide`], and what it has decided so far.

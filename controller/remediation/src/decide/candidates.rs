@@ -120,6 +120,8 @@ fn decide_one<'a>(pass: &mut Pass<'a>, name: &'a str, node: &'a Node, matches: P
         if node_report.blockers.is_empty() {
             open(pass, Candidate { name, node, policy, since });
         }
+    } else if !pass.input.snapshot.busy.contains(name) {
+        pass.input.history.revoke(&policy.name, name);
     }
     report_blockers(pass, node, &node_report, |pass| inputs(pass, Candidate { name, node, policy, since }));
     node_report

@@ -8,10 +8,11 @@ use super::{
 };
 use crate::{
     api::{
+        REMEDIATION_TAINT,
         fence::{Blocker, NodeFence},
         policy::Mode,
     },
-    facts::Node,
+    facts::{Node, Taint},
     fence::may_give_way,
     guard::{
         Subject,
@@ -52,6 +53,9 @@ pub(super) fn succession<'a>(
     let Some((matches, (policy, answer))) = matches.and_then(|matches| Some((matches, heir(matches)?))) else {
         return Succession::Missing(matches.map(PolicyMatches::errors).unwrap_or_default());
     };
+    if !holds_without_own_taints(pass, fence, node, policy) {
+        return Succession::Missing(matches.errors());
+    }
     let error = matches.error();
     let subject = Subject {
         name: &node.name,
@@ -69,6 +73,17 @@ fn heir<'m, 'a>(matches: &'m PolicyMatches<'a>) -> Option<(&'a Policy, &'m Predi
     let (policy, answer) = matches.chosen(true)?;
     let may = policy.mode == Mode::Enforce && frees_pods(&policy.steps) && !answer.by_events_alone;
     may.then_some((policy, answer))
+}
+
+/// Taints of other keys than ours are taken back before it takes over: a policy that is true by them alone would be true no more,
+/// and the record would set them again, for ever.
+fn holds_without_own_taints(pass: &Pass<'_>, fence: &NodeFence, node: &Node, policy: &Policy) -> bool {
+    let goes = |taint: &Taint| taint.key != REMEDIATION_TAINT && fence.status.own_changes.taints.contains(taint);
+    if !node.taints.iter().any(goes) {
+        return true;
+    }
+    let taints = node.taints.iter().filter(|taint| !goes(taint)).cloned().collect();
+    policy.when.judge(&Node { taints, ..node.clone() }, pass.input.snapshot, pass.input.now) == Ok(true)
 }
 
 impl<'a> Succession<'a> {
@@ -95,10 +110,13 @@ impl<'a> Succession<'a> {
                 if policy.name != fence.spec.policy {
                     node_report.also.push(policy.name.clone());
                 }
-                // In the same pass no other node gets the slot for which the record gives way.
+                // From here on no other node gets the slot for which the record gives way.
                 if blockers.iter().all(|blocker| blocker.reason == DRY_RUN) {
                     candidates::charge(pass, &fence.spec.node_name, policy);
+                } else {
+                    pass.input.history.revoke(&policy.name, &fence.spec.node_name);
                 }
+                node_report.next = Some(format!("give way to {}", policy.name));
                 node_report.blockers = blockers;
             }
         }

@@ -10,6 +10,7 @@ mod events;
 mod examples;
 mod goes_on;
 mod grace_period;
+mod heirs;
 mod laws;
 mod opens;
 mod orphans;

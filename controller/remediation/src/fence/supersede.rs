@@ -3,7 +3,6 @@
 use super::{
     FenceInput, Next,
     begin::back_off,
-    interrupt::own_node,
     record::{Draft, perform},
     recover::was_well,
 };
@@ -38,7 +37,6 @@ pub fn may_give_way(fence: &NodeFence) -> bool {
 /// policy's choice is found by no other record, and is taken back first; if the heir may not act by then, the steps begin again.
 pub(super) fn superseded(input: &FenceInput<'_>) -> Option<Next> {
     let heir = input.superseded_by?;
-    own_node(input)?;
     if !may_give_way(input.fence) {
         return None;
     }

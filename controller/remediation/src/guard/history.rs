@@ -24,6 +24,8 @@ use crate::{
     time::{Moment, Now},
 };
 
+/// Between the decision that a record is to be opened and its opening two others may have to be written.
+const GRANT_LASTS: Duration = Duration::from_secs(60);
 /// Power cycles remembered of one node; limits are far below.
 const MAX_CYCLES: usize = 64;
 
@@ -171,6 +173,24 @@ impl History {
         for disruptive in [false, level != DisruptionLevel::Isolate] {
             let started = self.started.entry((policy.to_owned(), disruptive)).or_default();
             started.entry((node.to_owned(), fence.to_owned())).or_insert(now);
+        }
+    }
+
+    /// Records that were decided to be opened a moment ago, and are not there yet: policy, node, and whether they begin
+    /// disruptively.
+    pub(crate) fn granted(&self, now: Moment) -> impl Iterator<Item = (&str, &str, bool)> {
+        self.started.iter().flat_map(move |((policy, disruptive), started)| {
+            let granted = started.iter().filter(move |((_, uid), at)| uid.is_empty() && now.since(**at) < GRANT_LASTS);
+            granted.map(move |((node, _), _)| (policy.as_str(), node.as_str(), *disruptive))
+        })
+    }
+
+    /// Something speaks against such a record by now, and it was not opened: it uses nothing up.
+    pub(crate) fn revoke(&mut self, policy: &str, node: &str) {
+        for disruptive in [false, true] {
+            if let Some(started) = self.started.get_mut(&(policy.to_owned(), disruptive)) {
+                started.remove(&(node.to_owned(), String::new()));
+            }
         }
     }
 

@@ -108,9 +108,12 @@ fn is_true_of(policy: &Policy, snapshot: &Snapshot, name: &str, now: Now) -> boo
 
 /// Whether it is true by the Lease's silence alone, before Ready is Unknown.
 fn is_early(policy: &Policy, snapshot: &Snapshot, before: &Node, silence: Duration, now: Now) -> bool {
-    // The next look after that much silence.
-    let since = ago(now.moment, silence + Duration::from_secs(1));
-    is_true_of(policy, &silent(snapshot, &before.name, since), &before.name, now)
+    // The next look after that much silence. Another policy that is true of it then, or has its record, does not step aside
+    // before it is dead.
+    let early = silent(snapshot, &before.name, ago(now.moment, silence + Duration::from_secs(1)));
+    let is_free = snapshot.fences.get(&before.name).is_none_or(|fence| fence.spec.policy == policy.name);
+    let true_of_it = early.policies.iter().filter(|other| is_true_of(other, &early, &before.name, now));
+    is_free && decide::has_the_say(true_of_it, false).is_some_and(|first| first.name == policy.name)
 }
 
 fn cycles(policy: &Policy) -> Option<&StepSpec> {

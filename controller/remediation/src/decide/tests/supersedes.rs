@@ -56,7 +56,7 @@ fn silent(dead: usize, policies: Vec<Policy>) -> Snapshot {
 }
 
 /// Each of the dead is cordoned by a record of this policy, which was the only one; now there are these others, too.
-fn isolated(dead: usize, own: Policy, others: Vec<Policy>) -> (Snapshot, Memory) {
+pub(super) fn isolated(dead: usize, own: Policy, others: Vec<Policy>) -> (Snapshot, Memory) {
     let by = own.name.clone();
     let mut snapshot = silent(dead, vec![own.clone()]);
     let first = decide(&snapshot, Memory::default(), now(1000));
@@ -81,7 +81,7 @@ fn heir(snapshot: &mut Snapshot) -> &mut Policy {
 }
 
 /// What was decided, as the API server would have it.
-fn apply(snapshot: &mut Snapshot, decision: &Decision, second: u64) {
+pub(super) fn apply(snapshot: &mut Snapshot, decision: &Decision, second: u64) {
     store(snapshot, decision, i64::try_from(second).unwrap());
     for action in &decision.actions {
         match action {
@@ -93,7 +93,7 @@ fn apply(snapshot: &mut Snapshot, decision: &Decision, second: u64) {
 }
 
 /// Why the record of `name` is closed.
-fn closed<'d>(decision: &'d Decision, name: &str) -> Option<&'d str> {
+pub(super) fn closed<'d>(decision: &'d Decision, name: &str) -> Option<&'d str> {
     decision.actions.iter().find_map(|action| match action {
         Action::Save { fence, why } if action.node() == name && fence.status.phase == Phase::Closed => {
             Some(why.message.as_str())
@@ -102,7 +102,7 @@ fn closed<'d>(decision: &'d Decision, name: &str) -> Option<&'d str> {
     })
 }
 
-fn takes_over(policy: &str) -> String {
+pub(super) fn takes_over(policy: &str) -> String {
     Message::of("FenceClosed/superseded", &[("policy", &policy)]).text
 }
 
@@ -221,7 +221,7 @@ fn the_next_record_takes_over_our_taint_and_no_other_policys_cordon() {
 }
 
 /// Its record has nothing left to do, and says so.
-fn exhausted(snapshot: &mut Snapshot, mut memory: Memory) -> Decision {
+pub(super) fn exhausted(snapshot: &mut Snapshot, mut memory: Memory) -> Decision {
     for second in [1001, 1400] {
         let decision = decide(snapshot, memory, now(second));
         apply(snapshot, &decision, second);
@@ -314,7 +314,7 @@ fn where_no_policy_frees_the_pods_of_a_dead_node_its_record_says_so() {
         let decision = decide(&snapshot, memory, now(1001));
         assert_eq!((closed(&decision, "n0"), reasons(&decision, "n0")), (None, vec!["OnlyIsolates"]));
         let message = &decision.node_reports[0].blockers[0].message;
-        assert!(message.contains("no step of policy a frees its pods"), "{message}");
+        assert!(message.contains("no step of its record, of policy a, frees its pods"), "{message}");
     }
 }
 
@@ -336,4 +336,13 @@ fn the_record_of_a_node_that_may_live_or_of_a_person_stays_and_nothing_is_said_o
             assert!(closed(&decision, "n0").is_none() && !blockers.contains(&"OnlyIsolates"), "{what}: {blockers:?}");
         }
     }
+}
+
+#[test]
+fn a_record_whose_own_policy_is_true_no_more_gives_way_to_none_by_events_alone() {
+    let (mut snapshot, memory) = isolated(1, cordons("a"), vec![by_events("z")]);
+    snapshot.policies[0].when = Predicate::Never;
+    disk_fell(&mut snapshot);
+    let decision = decide(&snapshot, memory, now(1001));
+    assert_eq!((closed(&decision, "n0"), reasons(&decision, "n0")), (None, vec!["OnlyIsolates"]));
 }
