@@ -128,3 +128,21 @@ async fn an_option_that_the_agent_needs_and_no_secret_has_is_named() {
     room.cluster.secret_of("secret-fence-method-pdu1-n1", "password", "fine-word");
     room.power.plan(&node("n1", "")).await.unwrap();
 }
+
+/// A BMC that is asked without a password refuses that, and counts it.
+#[tokio::test]
+async fn a_user_without_a_secret_is_not_logged_in() {
+    let room = room();
+    room.configure("n1", &[1]);
+    let user = r#"<parameter name="username"><content type="string"/></parameter><parameter name="password""#;
+    let metadata = room.bench.read("metadata.xml").replacen(r#"<parameter name="password""#, user, 1);
+    std::fs::write(room.bench.path().join("metadata.xml"), metadata).unwrap();
+    let map = "fence-config-n1";
+    let call = |rest: &str| room.cluster.map(map, "fence-method-pdu1", &format!("{GOOD}{rest}"));
+    call("\nusername=fence");
+    let missing = room.power.plan(&node("n1", "")).await.unwrap_err().message;
+    let expected = "there is no Secret secret-fence-method-pdu1-n1; create it, with the key password";
+    assert!(missing.contains(expected), "{missing}");
+    room.cluster.secret_of("secret-fence-method-pdu1-n1", "password", "fine-word");
+    room.power.plan(&node("n1", "")).await.unwrap();
+}

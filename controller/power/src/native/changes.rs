@@ -59,11 +59,11 @@ type Secrets = BTreeMap<String, Option<Secret>>;
 
 impl<C: Configuration> NativePower<C> {
     /// Reads what is configured for these nodes by now, with their Secrets, and asks no BMC. What could not be read is
-    /// no change; ends early when the API server does not answer.
+    /// no change.
     pub async fn look(&self, nodes: Vec<Node>) {
         let (shared, mut secrets) = (SharedMaps::default(), Secrets::new());
         for node in nodes {
-            let Some(configured) = self.read_now(&node, &shared).await else { return };
+            let Some(configured) = self.read_now(&node, &shared).await else { continue };
             if let Ok(found) = self.fingerprint(&configured, &mut secrets).await {
                 self.memory().changes.look(&node, found);
             }

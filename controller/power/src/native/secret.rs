@@ -101,7 +101,7 @@ fn of_secret(found: Option<Secret>, node: &str, call: &ValidatedMethod) -> Resul
     let name = &call.secret;
     let (version, data) = match found {
         Some(Secret { version, data }) => (version, binding::unbound(data, node, call)?),
-        None if call.secret_needed => {
+        None if call.secret_needed || lacks_password(call) => {
             return Err(format!("method {}: there is no Secret {name}; create it, with the key password", call.name));
         }
         None => (String::new(), BTreeMap::new()),
@@ -122,6 +122,15 @@ fn of_secret(found: Option<Secret>, node: &str, call: &ValidatedMethod) -> Resul
     }
     let fingerprint = u32::try_from(hash(&(&call.options, version)) >> 32).unwrap_or_default();
     Ok(Accounts { secret: name.clone(), fingerprint, current, previous })
+}
+
+/// It names a user and nothing that this one logs in by: with no password the BMC would refuse it, and count that.
+fn lacks_password(call: &ValidatedMethod) -> bool {
+    let takes_password = call.secret_keys.values().any(|option| option == "password");
+    let proves = ["password", "password_script", "identity_file"];
+    takes_password
+        && call.options.contains_key("username")
+        && !proves.iter().any(|name| call.options.contains_key(*name))
 }
 
 /// A file of the name stands for the Secret, and the API server is not asked for it.

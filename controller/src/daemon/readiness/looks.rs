@@ -8,8 +8,7 @@ use tokio::time::sleep;
 
 /// Between two looks.
 const TICK: Duration = Duration::from_secs(1);
-/// Nodes of one look. Each reads three ConfigMaps and a Secret, or some more: 32 requests a second. One Secret that is
-/// changed for all BMCs is found at this pace too, so that they are not logged in to in one second.
+/// Nodes of one look. Each reads three ConfigMaps and a Secret, or some more: 32 requests a second.
 const EACH_TICK: usize = 8;
 /// A node is not looked at sooner again, and where there are more than 240 of them later: 3,000 take six minutes.
 const AGAIN: Duration = Duration::from_secs(30);
@@ -42,11 +41,12 @@ pub(super) async fn run(
     let mut looks = Looks::default();
     loop {
         if leads() {
-            look(cache.with(|snapshot| looks.next(snapshot, clock.moment()))).await;
+            let next = cache.with(|snapshot| looks.next(snapshot, clock.moment()));
+            tokio::join!(look(next), sleep(TICK));
         } else {
             looks = Looks::default();
+            sleep(TICK).await;
         }
-        sleep(TICK).await;
     }
 }
 

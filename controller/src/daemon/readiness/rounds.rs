@@ -87,17 +87,14 @@ struct Asked {
 
 #[derive(Debug, Clone, Copy)]
 enum AskedState {
-    UnderWay,
+    UnderWay {
+        /// It failed the time before.
+        failed: bool,
+    },
     /// It could be fenced, as was found at `at`, and is asked again at `turn`.
-    Ready {
-        at: Moment,
-        turn: Moment,
-    },
+    Ready { at: Moment, turn: Moment },
     /// It could not, as was found at `at`; asked again after this share of the wait that all of them have.
-    Unready {
-        at: Moment,
-        share: f64,
-    },
+    Unready { at: Moment, share: f64 },
 }
 
 /// Those whose turn it is, in order.
@@ -159,6 +156,7 @@ impl Rounds {
     /// those that wait longest.
     fn due(&self, snapshot: &Snapshot, wanted: bool, urgent: &Urgent, now: Moment) -> Due {
         let again = self.again();
+        let changed = [false, true].map(|failed| self.next_changed(&urgent.changed, failed));
         let mut due: Vec<(Moment, bool, &Node)> = snapshot
             .nodes
             .values()
@@ -166,7 +164,7 @@ impl Rounds {
                 let first = (Moment::default(), false, node);
                 let Some(asked) = self.nodes.get(&node.name) else { return Some(first) };
                 let (turn, failed) = match asked.state {
-                    AskedState::UnderWay => return None,
+                    AskedState::UnderWay { .. } => return None,
                     // A person's command found it otherwise, and wrote that.
                     AskedState::Ready { at, turn } if reads_unready(node) => (turn.min(at.plus(SOON)), false),
                     AskedState::Ready { turn, .. } => (turn, false),
@@ -177,7 +175,7 @@ impl Rounds {
                     return Some(first);
                 }
                 // It may be as dead as it was: then it delays none that is not.
-                let turn = if urgent.changed.contains(&node.name) { Moment::default() } else { turn };
+                let turn = if changed.contains(&Some(node.name.as_str())) { Moment::default() } else { turn };
                 (turn <= now).then_some((turn, failed, node))
             })
             .collect();
@@ -190,6 +188,24 @@ impl Rounds {
             }
         }
         queue
+    }
+
+    /// Of those that are configured otherwise one is asked after the other, the longest not asked first: a directory that
+    /// refuses what they log in by counts few refusals. Those that failed last, and may be dead, have a turn of their own.
+    fn next_changed<'a>(&'a self, changed: &BTreeSet<String>, failed: bool) -> Option<&'a str> {
+        let mut first: Option<(Moment, &str)> = None;
+        for (name, asked) in changed.iter().filter_map(|name| self.nodes.get_key_value(name)) {
+            let at = match asked.state {
+                AskedState::UnderWay { failed: other } if other == failed => return None,
+                AskedState::Ready { at, .. } if !failed => at,
+                AskedState::Unready { at, .. } if failed => at,
+                AskedState::UnderWay { .. } | AskedState::Ready { .. } | AskedState::Unready { .. } => continue,
+            };
+            if first.is_none_or(|first| (at, name.as_str()) < first) {
+                first = Some((at, name));
+            }
+        }
+        first.map(|(_, name)| name)
     }
 
     fn was_urged(&self, name: &str, now: Moment) -> bool {
@@ -220,7 +236,7 @@ impl Rounds {
         let before = self.nodes.get(&node.name);
         let failed = before.is_some_and(|asked| matches!(asked.state, AskedState::Unready { .. }));
         self.failed_under_way += usize::from(failed);
-        let asked = Asked { uid: node.uid.clone(), wanted, phase: phase(node), state: AskedState::UnderWay };
+        let asked = Asked { uid: node.uid.clone(), wanted, phase: phase(node), state: AskedState::UnderWay { failed } };
         self.nodes.insert(node.name.clone(), asked);
         failed
     }

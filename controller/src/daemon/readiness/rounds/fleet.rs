@@ -84,13 +84,13 @@ async fn bmcs_that_refuse_late_are_not_locked() {
     mistype(&fleet).await;
 }
 
-/// A wrong password in the Secret and the right one again, under one leader, which looks at all nodes within the time.
+/// A wrong password in the Secret and the right one again, under one leader, which asks all nodes within the time: one after the
+/// other, and each at its moment at the latest.
 #[allow(clippy::print_stdout)]
 #[tokio::test(start_paused = true)]
 async fn an_edited_secret_is_soon_asked_by_and_locks_no_bmc() {
     let fleet = Fleet::new(size());
-    let each_look = Duration::from_millis(125) * u32::try_from(fleet.size()).unwrap();
-    let time = MINUTE * 2 + each_look;
+    let time = MINUTE * 2 + (Duration::from_secs(2) * u32::try_from(fleet.size()).unwrap()).min(MINUTE * 15);
     let story = async {
         sleep(time).await;
         assert_eq!(fleet.unready(), 0);
@@ -100,7 +100,7 @@ async fn an_edited_secret_is_soon_asked_by_and_locks_no_bmc() {
         assert_eq!(fleet.unready(), fleet.size(), "none is ready by what it took before");
         let refused: usize = fleet.bmcs.borrow().iter().map(|bmc| bmc.refused.len()).sum();
         println!("a wrong password for {} s: {refused} of {} BMCs refused it", time.as_secs(), fleet.size());
-        assert!(refused <= 40, "{refused}");
+        assert!(refused <= 20, "{refused}");
         fleet.edit(right, None);
         sleep(time).await;
         assert_eq!(fleet.unready(), 0, "{} s after it was corrected", time.as_secs());

@@ -215,7 +215,7 @@ async fn a_node_that_is_configured_otherwise_does_not_wait_for_its_moment() {
     .await;
 }
 
-/// The Secret that they share is another, and half of them have no power.
+/// The Secret that they share is another, and half of them have no power: one of either kind is asked at a time.
 #[tokio::test(start_paused = true)]
 async fn dead_ones_that_are_configured_otherwise_delay_no_other() {
     with(async |double, cache, _| {
@@ -224,7 +224,13 @@ async fn dead_ones_that_are_configured_otherwise_delay_no_other() {
         names("living").iter().for_each(|name| add_ready(cache, name, "u", true));
         sleep(TICK * 2).await;
         double.changed.borrow_mut().extend(names("dead").into_iter().chain(names("living")));
-        sleep(TICK * 4).await;
+        sleep(TICK * 10).await;
+        assert!(
+            names("living").iter().filter(|name| double.times(name) == 0).count() > 20,
+            "{:?}",
+            double.asked.borrow()
+        );
+        sleep(TICK * 35).await;
         assert!(names("living").iter().all(|name| double.times(name) >= 1), "{:?}", double.asked.borrow());
     })
     .await;
@@ -232,8 +238,8 @@ async fn dead_ones_that_are_configured_otherwise_delay_no_other() {
 
 /// The Secret that they share is another: each look finds that of the nodes that it looks at.
 #[tokio::test(start_paused = true)]
-async fn three_thousand_nodes_that_are_configured_otherwise_are_asked_one_after_the_other() {
-    const NODES: usize = 3000;
+async fn nodes_that_are_configured_otherwise_are_asked_one_after_the_other() {
+    const NODES: usize = 200;
     let clock = Clock::counted(Timestamp::UNIX_EPOCH);
     let cache = Cache::new(clock, Limits::default());
     let double = Double::default();
@@ -242,13 +248,13 @@ async fn three_thousand_nodes_that_are_configured_otherwise_are_asked_one_after_
     tokio::select! {
         _ = run(&double, &cache, clock, PACE, || true) => {}
         _ = looks::run(look, &cache, clock, || true) => {}
-        () = sleep(Duration::from_secs(390)) => {}
+        () = sleep(Duration::from_secs(240)) => {}
     }
     assert_eq!(double.asked.borrow().iter().collect::<BTreeSet<_>>().len(), NODES);
-    // Five a second have their moment, at random, and eight are found.
+    // One is found, and one in three seconds has its moment.
     let most = most_in_a_second(&double.at.borrow());
-    assert!(most <= 40, "{most} in one second");
-    assert!(double.most.get() <= PACE.at_once);
+    assert!(most <= 4, "{most} in one second");
+    assert!(double.most.get() <= 3, "{} at once", double.most.get());
 }
 
 /// The most that were asked in any second of these.
