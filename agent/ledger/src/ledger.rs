@@ -61,7 +61,7 @@ pub enum Applied {
 /// Why something was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
-    #[error("condition {0} is not in the catalogue; declare it as a [[condition]] in a rule file")]
+    #[error("condition {0} is not in the catalogue; declare it as a [[condition]] in a rule file and reload nodewell")]
     UnknownCondition(Name),
     #[error("condition {0} has too many active reasons; clear some")]
     TooManyReasons(Name),

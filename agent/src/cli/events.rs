@@ -82,7 +82,7 @@ impl Events {
 
     /// What was asked for and is from before all that the agent has. With a number only the newest are wanted.
     fn gap(&self, kept: &[EventView], now: Timestamp) -> Option<String> {
-        let oldest = kept.first()?.timestamp;
+        let oldest = kept.iter().map(|event| event.timestamp).min()?;
         let is_asked_for = self.limit.is_none() && self.filter.reaches_before(oldest, now);
         is_asked_for.then(|| {
             let age = age(oldest, now);

@@ -63,7 +63,7 @@ struct Explained {
     /// What the monitor of such hardware reports of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     monitor: Option<&'static Reason>,
-    /// The check that this monitor is, as its table of the config is called.
+    /// The check that this monitor is, as its file of the catalogue is called.
     #[serde(skip_serializing_if = "Option::is_none")]
     check: Option<&'static str>,
     /// A reason of the agent's own.

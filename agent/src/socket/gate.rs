@@ -204,9 +204,16 @@ fn example(who: &Identity, missing: &Missing) -> String {
     toml
 }
 
+/// What systemd gives services with `DynamicUser=`, and to others later.
+const DYNAMIC_USERS: std::ops::RangeInclusive<u32> = 61184..=65519;
+
 /// The beginning of a grant for it. In a file a unit's name is of use only if the next run has it, too.
 fn grant_to(who: &Identity) -> String {
     match who.service() {
+        Some(unit) if who.is_of_one_run() && DYNAMIC_USERS.contains(&who.uid()) => {
+            let note = format!("# {unit} and uid {} are of one run: give the service a name (--unit=NAME)", who.uid());
+            format!("{note}\n[[grant]]\nunit = \"NAME.service\"\n")
+        }
         Some(unit) if who.is_of_one_run() => {
             let note = format!("# {unit} is the name of one run; a service with a lasting name takes unit = \"…\"");
             format!("{note}\n[[grant]]\nuser = {}\n", who.uid())

@@ -82,6 +82,9 @@ fn a_rejection_advises_no_unit_that_the_next_run_does_not_have() {
         assert!(error.contains(&format!(" nodewell:\n# {unit} is the name of one run; ")), "{error}");
         assert!(error.ends_with("\n[[grant]]\nuser = 7\nconditions = [\"RaidProblem\"]\n"), "{error}");
     }
+    let error = gate.admit(&Peer::unit("run-u12.service", 63_211), &report()).unwrap_err().error;
+    assert!(error.contains("\n# run-u12.service and uid 63211 are of one run: "), "{error}");
+    assert!(error.ends_with("\n[[grant]]\nunit = \"NAME.service\"\nconditions = [\"RaidProblem\"]\n"), "{error}");
     let error = gate.admit(&Peer::unit("session-3.scope", 7), &report()).unwrap_err().error;
     assert!(error.ends_with(" nodewell:\n[[grant]]\nuser = 7\nconditions = [\"RaidProblem\"]\n"), "{error}");
 }

@@ -208,7 +208,7 @@ mod tests {
     use crate::text::Extent;
 
     fn page(extent: Extent) -> Page {
-        let look = Look { colours: false, width: None };
+        let look = Look { colours: false, width: Some(200) };
         Page { look, extent, now: Timestamp::UNIX_EPOCH, zone: TimeZone::UTC }
     }
 

@@ -26,10 +26,11 @@ pub(super) struct Line {
 /// room for that, else one for all of which the same is said: what is said of few is not lost behind what is said of
 /// many.
 pub(super) fn rows(lines: Vec<Line>, page: &Page, hint: &str) -> (Vec<Vec<String>>, String) {
-    if page.is_wide() {
+    let is_room = page.shows_all() || lines.len() <= ROWS;
+    // In a pipe each row says all of its node.
+    if page.is_wide() || is_room && page.look.width.is_none() {
         return (lines.into_iter().map(Line::cells).collect(), String::new());
     }
-    let is_room = page.shows_all() || lines.len() <= ROWS;
     let folds = folds(lines);
     if is_room {
         return (folds.into_iter().flat_map(Fold::spread).collect(), String::new());
@@ -118,7 +119,7 @@ mod tests {
     use crate::text::{Extent, Look};
 
     fn page(extent: Extent) -> Page {
-        let look = Look { colours: false, width: None };
+        let look = Look { colours: false, width: Some(200) };
         Page { look, extent, now: Timestamp::UNIX_EPOCH, zone: TimeZone::UTC }
     }
 

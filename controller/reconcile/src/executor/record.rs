@@ -103,7 +103,14 @@ impl<C: Records, P> Executor<'_, C, P> {
             }
             Err(error) => {
                 tracing::warn!(node = intended.spec.node_name, %error, "the record was not written; it is read again");
-                self.forget(intended).await;
+                let there = self.forget(intended).await.flatten();
+                // Only the answer was lost.
+                let is_it =
+                    |there: &NodeFence| there.metadata.uid == intended.metadata.uid && there.status == intended.status;
+                if let Some(stored) = there.filter(is_it) {
+                    self.audit_phase(before, &stored, &why);
+                    return vec![node_event(intended, why)];
+                }
                 sleep(self.settings.rest).await;
                 Vec::new()
             }

@@ -17,8 +17,9 @@ const OF_KUBERNETES: [&str; 4] = ["NodeNotSchedulable", "NodeSchedulable", "Node
 const OPENED: &str = "RemediationOpened";
 /// What was last seen longer before a remediation than this has not led to it. The API server keeps Events as long.
 const BEFORE: Duration = Duration::from_hours(1);
-/// An agent may see the same of forty devices: of its warnings the last are enough to know where to look.
-const WARNINGS: usize = 20;
+/// An agent may see the same of forty devices: of its warnings the last are enough to know where to look, and leave room for what
+/// was done.
+const WARNINGS: usize = 5;
 
 pub(super) fn history(facts: &Facts, node: &str) -> Vec<Entry> {
     let records: Vec<&RecordFacts> = facts.records.iter().filter(|record| record.node() == node).collect();
@@ -227,7 +228,7 @@ mod tests {
         let at = |second: usize| format!("2026-01-01T00:09:{second:02}Z");
         let shown = shown((0..30).map(|second| warning(&at(second), &at(second), "nodewell")).collect());
         assert_eq!(shown.len(), WARNINGS);
-        assert!(shown[0].starts_with(&at(29)) && shown[WARNINGS - 1].starts_with(&at(10)), "{shown:?}");
+        assert!(shown[0].starts_with(&at(29)) && shown[WARNINGS - 1].starts_with(&at(25)), "{shown:?}");
     }
 
     #[test]
