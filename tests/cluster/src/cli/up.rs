@@ -124,12 +124,15 @@ fn reason(lines: &[String]) -> String {
 
 fn guide(size: Size, seconds: u64) -> String {
     let Size { workers, controllers, bare } = size;
-    let programs = binary("kubectl").parent().map_or_else(PathBuf::new, Path::to_owned);
+    let kubernetes = binary("kubectl").parent().map_or_else(PathBuf::new, Path::to_owned);
+    // Ours lie beside this one.
+    let own = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.to_owned())).unwrap_or_default();
     let kubeconfig = folder().join("kubeconfig");
     let mut text = format!(
         "\n{workers} workers, {controllers} controllers, up in {seconds} s. In this shell:\n\n  \
-         export PATH={}:$PATH KUBECONFIG={}\n",
-        programs.display(),
+         export PATH={}:{}:$PATH KUBECONFIG={}\n",
+        kubernetes.display(),
+        own.display(),
         kubeconfig.display()
     );
     if !bare {
