@@ -99,15 +99,21 @@ pub(super) fn fingerprint(found: Option<Secret>, node: &str, call: &ValidatedMet
 
 fn of_secret(found: Option<Secret>, node: &str, call: &ValidatedMethod) -> Result<Accounts, String> {
     let name = &call.secret;
+    let is_there = found.is_some();
     let (version, data) = match found {
         Some(Secret { version, data }) => (version, binding::unbound(data, node, call)?),
-        None if call.secret_needed || lacks_password(call) => {
-            return Err(format!("method {}: there is no Secret {name}; create it, with the key password", call.name));
-        }
+        None if call.secret_needed => return Err(missing(call)),
         None => (String::new(), BTreeMap::new()),
     };
     let (before, now): (Values, Values) = data.into_iter().partition(|(key, _)| key.ends_with(PREVIOUS));
     let current = with(call, &now)?;
+    if lacks_password(call, &current) {
+        return Err(if is_there {
+            format!("method {}: the Secret {name} has no key password", call.name)
+        } else {
+            missing(call)
+        });
+    }
     let previous = if before.is_empty() { None } else { Some(with(call, &replaced(now, before))?) };
     for (option, value) in &call.options {
         if let Some(why) = check_value(&call.agent, option, value) {
@@ -124,13 +130,19 @@ fn of_secret(found: Option<Secret>, node: &str, call: &ValidatedMethod) -> Resul
     Ok(Accounts { secret: name.clone(), fingerprint, current, previous })
 }
 
-/// It names a user and nothing that this one logs in by: with no password the BMC would refuse it, and count that.
-fn lacks_password(call: &ValidatedMethod) -> bool {
-    let takes_password = call.secret_keys.values().any(|option| option == "password");
-    let proves = ["password", "password_script", "identity_file"];
-    takes_password
-        && call.options.contains_key("username")
-        && !proves.iter().any(|name| call.options.contains_key(*name))
+fn missing(call: &ValidatedMethod) -> String {
+    format!("method {}: there is no Secret {}; create it, with the key password", call.name, call.secret)
+}
+
+/// It names a user, and nothing that this one logs in by: the BMC would refuse it, and count that. Agents of SNMP and of clouds
+/// have other ways, and fence_eps takes an empty password.
+fn lacks_password(call: &ValidatedMethod, options: &Options) -> bool {
+    let takes = |name: &str| call.secret_keys.values().any(|option| option == name);
+    let ways = ["password", "identity_file", "msi", "cloud"];
+    let by_password = takes("password") && !takes("community") && call.agent != "fence_eps";
+    by_password
+        && options.values.contains_key("username")
+        && !ways.iter().any(|name| options.values.contains_key(*name))
 }
 
 /// A file of the name stands for the Secret, and the API server is not asked for it.

@@ -109,6 +109,7 @@ impl<C: Records, P> Executor<'_, C, P> {
                     |there: &NodeFence| there.metadata.uid == intended.metadata.uid && there.status == intended.status;
                 if let Some(stored) = there.filter(is_it) {
                     self.audit_phase(before, &stored, &why);
+                    self.cache.stored(&stored);
                     return vec![node_event(intended, why)];
                 }
                 sleep(self.settings.rest).await;

@@ -50,12 +50,11 @@ pub(super) fn succession<'a>(
     if !pass.input.tally.is_dead(&node.name) || !may_give_way(fence) || is_unreadable {
         return Succession::None;
     }
-    let Some((matches, (policy, answer))) = matches.and_then(|matches| Some((matches, heir(matches)?))) else {
+    let is_true_still = |policy: &Policy| holds_without_own_taints(pass, fence, node, policy);
+    let heir = matches.and_then(|matches| Some((matches, heir(matches, is_true_still)?)));
+    let Some((matches, (policy, answer))) = heir else {
         return Succession::Missing(matches.map(PolicyMatches::errors).unwrap_or_default());
     };
-    if !holds_without_own_taints(pass, fence, node, policy) {
-        return Succession::Missing(matches.errors());
-    }
     let error = matches.error();
     let subject = Subject {
         name: &node.name,
@@ -69,8 +68,11 @@ pub(super) fn succession<'a>(
     Succession::Heir(Heir { policy, blockers: candidates::blockers(pass, &subject, answer.since) })
 }
 
-fn heir<'m, 'a>(matches: &'m PolicyMatches<'a>) -> Option<(&'a Policy, &'m PredicateResult)> {
-    let (policy, answer) = matches.chosen(true)?;
+fn heir<'m, 'a>(
+    matches: &'m PolicyMatches<'a>,
+    is_true_still: impl Fn(&Policy) -> bool,
+) -> Option<(&'a Policy, &'m PredicateResult)> {
+    let (policy, answer) = matches.chosen_among(true, is_true_still)?;
     let may = policy.mode == Mode::Enforce && frees_pods(&policy.steps) && !answer.by_events_alone;
     may.then_some((policy, answer))
 }
@@ -103,6 +105,7 @@ impl<'a> Succession<'a> {
                 let is_new = |error: &(String, String)| !node_report.errors.contains(error);
                 let new: Vec<_> = errors.into_iter().filter(is_new).collect();
                 node_report.errors.extend(new);
+                pass.input.history.revoke_others(None, &fence.spec.node_name);
                 let only_isolates = Blocker::of(ONLY_ISOLATES, &[("policy", &fence.spec.policy)]);
                 node_report.blockers.insert(0, only_isolates);
             }
@@ -110,6 +113,7 @@ impl<'a> Succession<'a> {
                 if policy.name != fence.spec.policy {
                     node_report.also.push(policy.name.clone());
                 }
+                pass.input.history.revoke_others(Some(&policy.name), &fence.spec.node_name);
                 // From here on no other node gets the slot for which the record gives way.
                 if blockers.iter().all(|blocker| blocker.reason == DRY_RUN) {
                     candidates::charge(pass, &fence.spec.node_name, policy);

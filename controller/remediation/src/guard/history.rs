@@ -67,12 +67,13 @@ impl History {
         let before = std::mem::take(&mut self.shown);
         for (node, fence) in &snapshot.fences {
             for begun in begun(fence) {
+                let is_new = !before.contains_key(&begun);
                 let at = match (before.get(&begun), begun.2) {
                     (Some(at), Some(_) | None) => *at,
                     (None, Some(wall)) => moment(wall, now),
                     (None, None) => now.moment,
                 };
-                self.add_started(node, fence, begun.1, at);
+                self.add_started(node, fence, begun.1, at, is_new);
                 self.shown.insert(begun, at);
             }
             self.remember_cycles(node, &fence.status.earlier_cycles, now);
@@ -135,11 +136,11 @@ impl History {
         }
     }
 
-    fn add_started(&mut self, node: &str, fence: &NodeFence, disruptive: bool, at: Moment) {
+    fn add_started(&mut self, node: &str, fence: &NodeFence, disruptive: bool, at: Moment, is_new: bool) {
         let uid = fence.metadata.uid.clone();
         let started = self.started.entry((fence.spec.policy.clone(), disruptive)).or_default();
-        // A record that a pass decided to open had no UID yet.
-        let opened = started.remove(&(node.to_owned(), String::new()));
+        // A record that a pass decided to open had no UID yet; one that gives way to the same policy has had one for long.
+        let opened = if is_new { started.remove(&(node.to_owned(), String::new())) } else { None };
         let at = opened.unwrap_or(at);
         started.entry((node.to_owned(), uid)).and_modify(|known| *known = at.max(*known)).or_insert(at);
     }
@@ -187,9 +188,19 @@ impl History {
 
     /// Something speaks against such a record by now, and it was not opened: it uses nothing up.
     pub(crate) fn revoke(&mut self, policy: &str, node: &str) {
-        for disruptive in [false, true] {
-            if let Some(started) = self.started.get_mut(&(policy.to_owned(), disruptive)) {
-                started.remove(&(node.to_owned(), String::new()));
+        self.revoke_where(node, |other| other == policy);
+    }
+
+    /// No policy but this one is to open a record for the node.
+    pub(crate) fn revoke_others(&mut self, policy: Option<&str>, node: &str) {
+        self.revoke_where(node, |other| Some(other) != policy);
+    }
+
+    fn revoke_where(&mut self, node: &str, is_revoked: impl Fn(&str) -> bool) {
+        let pending = (node.to_owned(), String::new());
+        for ((policy, _), started) in &mut self.started {
+            if is_revoked(policy) {
+                started.remove(&pending);
             }
         }
     }

@@ -90,6 +90,8 @@ enum AskedState {
     UnderWay {
         /// It failed the time before.
         failed: bool,
+        /// It was configured otherwise when that began.
+        changed: bool,
     },
     /// It could be fenced, as was found at `at`, and is asked again at `turn`.
     Ready { at: Moment, turn: Moment },
@@ -193,10 +195,13 @@ impl Rounds {
     /// Of those that are configured otherwise one is asked after the other, the longest not asked first: a directory that
     /// refuses what they log in by counts few refusals. Those that failed last, and may be dead, have a turn of their own.
     fn next_changed<'a>(&'a self, changed: &BTreeSet<String>, failed: bool) -> Option<&'a str> {
+        let is_its_kind = |asked: &Asked| matches!(asked.state, AskedState::UnderWay { failed: other, changed: true } if other == failed);
+        if self.nodes.values().any(is_its_kind) {
+            return None;
+        }
         let mut first: Option<(Moment, &str)> = None;
         for (name, asked) in changed.iter().filter_map(|name| self.nodes.get_key_value(name)) {
             let at = match asked.state {
-                AskedState::UnderWay { failed: other } if other == failed => return None,
                 AskedState::Ready { at, .. } if !failed => at,
                 AskedState::Unready { at, .. } if failed => at,
                 AskedState::UnderWay { .. } | AskedState::Ready { .. } | AskedState::Unready { .. } => continue,
@@ -232,11 +237,16 @@ impl Rounds {
     }
 
     /// Returns whether it failed last.
-    fn begin(&mut self, node: &Node, wanted: bool) -> bool {
+    fn begin(&mut self, node: &Node, wanted: bool, changed: bool) -> bool {
         let before = self.nodes.get(&node.name);
         let failed = before.is_some_and(|asked| matches!(asked.state, AskedState::Unready { .. }));
         self.failed_under_way += usize::from(failed);
-        let asked = Asked { uid: node.uid.clone(), wanted, phase: phase(node), state: AskedState::UnderWay { failed } };
+        let asked = Asked {
+            uid: node.uid.clone(),
+            wanted,
+            phase: phase(node),
+            state: AskedState::UnderWay { failed, changed },
+        };
         self.nodes.insert(node.name.clone(), asked);
         failed
     }
@@ -316,7 +326,7 @@ pub(super) async fn run<A: Asker>(
         let mut tick = pin!(sleep(TICK));
         loop {
             while let Some(node) = rounds.next(&mut due, under_way.len()) {
-                let failed = rounds.begin(&node, wanted);
+                let failed = rounds.begin(&node, wanted, urgent.changed.contains(&node.name));
                 if urgent.unwritten.contains(&node.name) {
                     rounds.urged.insert(node.name.clone(), clock.moment());
                 }

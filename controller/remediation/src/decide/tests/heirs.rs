@@ -114,3 +114,41 @@ fn a_policy_that_is_true_by_the_records_own_taint_is_no_heir() {
         assert!(closed(&decide(&snapshot, memory, now(1001)), "n0").is_some(), "{when}");
     }
 }
+
+/// The heir is the record's own policy, which has got a power cycle; another node dies meanwhile.
+#[test]
+fn the_slot_is_kept_for_an_heir_that_is_the_records_own_policy_too() {
+    let (mut snapshot, mut memory) = isolated(2, cordons("a"), Vec::new());
+    snapshot.fences.remove("n0");
+    snapshot.nodes.get_mut("n0").unwrap().annotations.clear();
+    let mut own = frees("a");
+    own.cordon_budget.max_concurrent = Some(1);
+    snapshot.policies = vec![own];
+    let dead = std::mem::replace(snapshot.nodes.get_mut("n0").unwrap(), node("n0"));
+    for second in 1101..1104 {
+        let decision = decide(&snapshot, memory, now(second));
+        assert!(!opened(&decision).contains(&"n0"), "{second}: {:?}", decision.actions);
+        apply(&mut snapshot, &decision, second);
+        memory = decision.memory;
+        snapshot.nodes.insert("n0".into(), dead.clone());
+    }
+    assert_eq!(snapshot.fences["n1"].spec.steps.len(), 2);
+}
+
+/// A policy that comes before it by name, and is true by the record's own taint alone, does not stand in its way.
+#[test]
+fn an_heir_is_looked_for_among_those_that_are_true_without_the_records_own_taint() {
+    let taint = Taint { key: "example.com/ill".into(), value: String::new(), effect: Effect::NoSchedule };
+    let when = cel::Expression::compile("node.taints.exists(taint, taint.key == 'example.com/ill')").unwrap();
+    let by_taint = Policy { when: Predicate::Cel(when), mode: Mode::Observe, ..frees("m") };
+    let (mut snapshot, memory) = isolated(1, cordons("a"), vec![by_taint, frees("z")]);
+    snapshot.nodes.get_mut("n0").unwrap().taints = vec![taint.clone()];
+    assert_eq!(
+        reasons(&decide(&snapshot, memory.clone(), now(1001)), "n0"),
+        ["OnlyIsolates"],
+        "another client's taint"
+    );
+    snapshot.fences.get_mut("n0").unwrap().status.own_changes.taints = vec![taint];
+    let decision = decide(&snapshot, memory, now(1001));
+    assert_eq!((reasons(&decision, "n0"), decision.actions.len()), (vec![], 1));
+}

@@ -46,7 +46,15 @@ impl Asker for Double {
         self.under_way.set(self.under_way.get() + 1);
         self.most.set(self.most.get().max(self.under_way.get()));
         let is_dead = node.name.starts_with("dead");
-        sleep(Duration::from_millis(if is_dead { 20_000 } else { 100 })).await;
+        let is_slow = node.name.starts_with("slow");
+        sleep(Duration::from_millis(if is_dead {
+            20_000
+        } else if is_slow {
+            5_000
+        } else {
+            100
+        }))
+        .await;
         self.under_way.set(self.under_way.get() - 1);
         let ready = !is_dead && !node.name.starts_with("wrong");
         if let Some(cache) = &self.written {
@@ -232,6 +240,21 @@ async fn dead_ones_that_are_configured_otherwise_delay_no_other() {
         );
         sleep(TICK * 35).await;
         assert!(names("living").iter().all(|name| double.times(name) >= 1), "{:?}", double.asked.borrow());
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_slow_ones_that_are_configured_otherwise_one_is_asked_at_a_time() {
+    with(async |double, cache, _| {
+        let names: Vec<String> = (0..40).map(|at| format!("slow-{at}")).collect();
+        names.iter().for_each(|name| add_ready(cache, name, "u", true));
+        sleep(TICK * 2).await;
+        double.changed.borrow_mut().extend(names);
+        sleep(TICK * 30).await;
+        let asked = double.asked.borrow().len();
+        assert!((4..10).contains(&asked), "{asked}");
+        assert!(double.most.get() <= 2, "beside one whose moment it is: {}", double.most.get());
     })
     .await;
 }
