@@ -18,7 +18,7 @@ use nodewell_remediation::{
 use super::heirs::gives_way;
 use crate::{
     random::Random,
-    scenario::{Kind, Mutation, Scenario},
+    scenario::{Kind, Mutation, SECOND, Scenario},
 };
 
 /// So many decisions are asked again, of a thousand in which anything is under way; more where this is what is tried.
@@ -137,11 +137,14 @@ fn harshness_of(decision: &Decision, snapshot: &Snapshot) -> BTreeMap<String, u8
 
 fn harshness(action: &Action, snapshot: &Snapshot) -> u8 {
     match action {
-        // A record that only takes back is opened where a policy wants nothing.
-        Action::Open(fence) => u8::from(fence.spec.cause != ORPHANED),
+        // A record that only takes back is opened where a policy wants nothing. Of a node that is not known to be dead the
+        // policy that only isolates has the say.
+        Action::Open(fence) => u8::from(fence.spec.cause != ORPHANED && fence.spec.policy != SECOND),
         Action::Save { fence, .. } => intended(fence, snapshot),
-        Action::Perform { op, .. } => match op {
-            Op::Reversible(ReversibleOp::Taint(_)) | Op::Reversible(ReversibleOp::Cordon) => 1,
+        Action::Perform { fence, op } => match op {
+            Op::Reversible(ReversibleOp::Taint(_)) | Op::Reversible(ReversibleOp::Cordon) => {
+                u8::from(fence.spec.policy != SECOND)
+            }
             Op::Reversible(ReversibleOp::Drain(_)) => 2,
             Op::Irreversible(IrreversibleOp::PowerOff)
             | Op::Irreversible(IrreversibleOp::Release { .. })
