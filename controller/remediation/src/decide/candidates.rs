@@ -74,19 +74,19 @@ impl<'a> PolicyMatches<'a> {
 
     /// The policy that has the say. One that is true by Events alone gives way to any that is not.
     pub(super) fn chosen(&self, is_dead: bool) -> Option<(&'a Policy, &PredicateResult)> {
-        self.chosen_among(is_dead, |_| true)
+        let first = || self.all.first().map(|(policy, answer)| (*policy, answer));
+        self.chosen_among(is_dead, |_| true).or_else(first)
     }
 
-    /// The same, of those that would be true still.
+    /// The same, of those that would be true still, and by more than Events.
     pub(super) fn chosen_among(
         &self,
         is_dead: bool,
         is_true_still: impl Fn(&Policy) -> bool,
     ) -> Option<(&'a Policy, &PredicateResult)> {
         let beyond_events = self.all.iter().filter(|(policy, answer)| !answer.by_events_alone && is_true_still(policy));
-        let chosen = has_the_say(beyond_events.map(|(policy, _)| *policy), is_dead);
-        let chosen = chosen.map(|chosen| self.all.iter().find(|(policy, _)| policy.name == chosen.name));
-        let (policy, answer) = chosen.unwrap_or_else(|| self.all.first())?;
+        let chosen = has_the_say(beyond_events.map(|(policy, _)| *policy), is_dead)?;
+        let (policy, answer) = self.all.iter().find(|(policy, _)| policy.name == chosen.name)?;
         Some((policy, answer))
     }
 

@@ -73,7 +73,7 @@ fn heir<'m, 'a>(
     is_true_still: impl Fn(&Policy) -> bool,
 ) -> Option<(&'a Policy, &'m PredicateResult)> {
     let (policy, answer) = matches.chosen_among(true, is_true_still)?;
-    let may = policy.mode == Mode::Enforce && frees_pods(&policy.steps) && !answer.by_events_alone;
+    let may = policy.mode == Mode::Enforce && frees_pods(&policy.steps);
     may.then_some((policy, answer))
 }
 

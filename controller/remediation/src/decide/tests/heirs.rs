@@ -152,3 +152,14 @@ fn an_heir_is_looked_for_among_those_that_are_true_without_the_records_own_taint
     let decision = decide(&snapshot, memory, now(1001));
     assert_eq!((reasons(&decision, "n0"), decision.actions.len()), (vec![], 1));
 }
+
+#[test]
+fn nor_is_it_where_the_records_own_policy_is_true_no_more() {
+    let taint = Taint { key: "example.com/ill".into(), value: String::new(), effect: Effect::NoSchedule };
+    let when = cel::Expression::compile("node.taints.exists(taint, taint.key == 'example.com/ill')").unwrap();
+    let (mut snapshot, memory) = isolated(1, cordons("a"), vec![Policy { when: Predicate::Cel(when), ..frees("z") }]);
+    snapshot.policies[0].when = Predicate::Never;
+    snapshot.nodes.get_mut("n0").unwrap().taints = vec![taint.clone()];
+    snapshot.fences.get_mut("n0").unwrap().status.own_changes.taints = vec![taint];
+    assert_eq!(reasons(&decide(&snapshot, memory, now(1001)), "n0"), ["OnlyIsolates"]);
+}
