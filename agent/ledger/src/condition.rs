@@ -60,8 +60,8 @@ pub(crate) struct ConditionState {
     pub(crate) turning: usize,
     /// Grows when a reason comes or goes.
     pub(crate) reasons_version: u64,
-    /// What was last saved: the transition and the reasons' version.
-    pub(crate) saved: Option<(Transition, u64)>,
+    /// What was last saved: the transition, since when it starts, and the reasons' version.
+    pub(crate) saved: Option<(Transition, Option<Timestamp>, u64)>,
     /// `None`: something changed since it was made.
     pub(crate) view: Option<Arc<ConditionView>>,
 }
@@ -284,6 +284,23 @@ impl ConditionState {
             self.before_start = None;
         } else if self.transition.status == Some(ConditionStatus::False) {
             self.before_start.get_or_insert(self.transition);
+        }
+    }
+
+    /// Since when it is Unknown because a watcher starts.
+    pub(crate) fn starting_since(&self) -> Option<Timestamp> {
+        self.before_start?;
+        self.transition.since.filter(|_| self.transition.status == Some(ConditionStatus::Unknown))
+    }
+
+    /// As the run before left it. The disk may come late: what is known meanwhile stays.
+    pub(crate) fn load_transition(&mut self, before: Transition, starting_since: Option<Timestamp>) {
+        self.before_start = Some(before);
+        let Some(saved) = starting_since else { return };
+        if matches!(self.transition.status, None | Some(ConditionStatus::Unknown)) {
+            let since = self.transition.since.map_or(saved, |since| since.min(saved));
+            self.transition =
+                Transition { status: Some(ConditionStatus::Unknown), since: Some(since), floor: before.floor };
         }
     }
 

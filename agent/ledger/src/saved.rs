@@ -8,6 +8,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 pub use load::LoadedRows;
 
+use jiff::Timestamp;
 use newer::Version;
 use nodewell_model::{BootId, MuteKey, Name, ProblemKey, Row, Table};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -34,6 +35,9 @@ type ClaimKey = (Name, Name, Option<String>, Arc<str>, bool);
 struct SavedCondition {
     #[serde(flatten)]
     transition: Transition,
+    /// Since when it is Unknown because a watcher starts, which is no transition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    starting_since: Option<Timestamp>,
     /// Reasons that held it once, for the gauges.
     reasons: Vec<Name>,
 }
@@ -137,12 +141,14 @@ impl Ledger {
     /// There are few conditions: each is compared with what was taken of it.
     fn condition_rows(&mut self, rows: &mut Vec<Row>) {
         for (name, state) in &mut self.states {
-            let transition = state.before_start.unwrap_or(state.transition);
-            if state.saved == Some((transition, state.reasons_version)) {
+            let (transition, starting_since) = (state.before_start.unwrap_or(state.transition), state.starting_since());
+            let saved = Some((transition, starting_since, state.reasons_version));
+            if state.saved == saved {
                 continue;
             }
-            state.saved = Some((transition, state.reasons_version));
-            let value = json(&SavedCondition { transition, reasons: state.tallies.keys().cloned().collect() });
+            state.saved = saved;
+            let reasons = state.tallies.keys().cloned().collect();
+            let value = json(&SavedCondition { transition, starting_since, reasons });
             rows.push(Row { table: Table::Conditions, key: name.to_string(), value });
         }
     }

@@ -169,7 +169,7 @@ impl Ledger {
     fn load_condition(&mut self, name: &str, saved: SavedCondition) {
         let state = Name::new(name).ok().and_then(|name| self.states.get_mut(&name));
         let Some(state) = state else { return self.dirty.unwanted(Table::Conditions, name.to_owned()) };
-        state.before_start = Some(saved.transition);
+        state.load_transition(saved.transition, saved.starting_since);
         for reason in saved.reasons {
             state.tallies.entry(reason).or_default();
         }

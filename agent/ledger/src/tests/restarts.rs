@@ -161,6 +161,29 @@ fn what_a_service_left_healthy_is_believed_for_its_linger_and_no_longer() {
     }
 }
 
+/// Of a service that has come back and reports nothing, the agent's own restart is none of the doubt.
+#[test]
+fn what_is_unknown_since_a_start_is_so_since_then_after_a_restart() {
+    let mut ledger = ledger();
+    ledger.report(vec![healthy_raid(5)], &root(OnStale::Keep), at(6)).unwrap();
+    let stop = Status { last: true, linger_secs: Some(60), ..raid(Vec::new()) };
+    ledger.report(vec![stop], &root(OnStale::Keep), at(100)).unwrap();
+    ledger.report(vec![Status { ttl_secs: Some(600), ..raid(Vec::new()) }], &root(OnStale::Keep), at(110)).unwrap();
+    ledger.advance(at(170));
+    let before = disk(&mut ledger);
+    assert_eq!((before.status, before.transition), (ConditionStatus::Unknown, wall(160)));
+    let mut after = restored(&ledger, BOOT, at(300));
+    assert_eq!(disk(&mut after), before);
+    // A disk that comes late moves it back; what was learned meanwhile stays.
+    let mut late = Ledger::new(vec![spec("DiskUnhealthy"), spec("KernelDeadlock")], at(300)).with_boot_id(boot(BOOT));
+    late.report(vec![raid(vec![condition(None, ConditionStatus::Unknown, 300)])], &root(OnStale::Keep), at(300))
+        .unwrap();
+    late.load(Disk::of(&ledger).rows(), at(310));
+    assert_eq!(disk(&mut late).transition, wall(160));
+    after.report(vec![healthy_raid(320)], &root(OnStale::Keep), at(320)).unwrap();
+    assert_eq!(disk(&mut after).transition, wall(6));
+}
+
 /// An agent that ends again and again, beside a service that was stopped for good.
 #[test]
 fn starts_of_the_agent_do_not_prolong_what_a_service_left() {
@@ -256,6 +279,19 @@ fn after_a_reboot_quiet_times_count_by_the_wall_clock() {
     let mut after = restored(&ledger, OTHER_BOOT, booted);
     after.advance(booted);
     assert_eq!((disk(&mut after).problems.len(), after.next_deadline()), (1, Some(Duration::from_secs(520))));
+}
+
+/// A record may come late, by a rule whose quiet time was another.
+#[test]
+fn a_restart_shortens_no_quiet_time_that_a_late_record_brought() {
+    let quiet = |secs, span| Finding { ends_after_quiet: Some(Duration::from_secs(span)), ..raise("sda", secs) };
+    let mut ledger = watched();
+    ledger.apply(quiet(1, 10), at(1)).unwrap();
+    ledger.apply(quiet(0, 30), at(1)).unwrap();
+    let (before, mut after) = (ledger.next_deadline(), restored(&ledger, BOOT, at(2)));
+    assert_eq!((before, after.next_deadline()), (Some(at(30).boottime), before));
+    after.advance(at(29));
+    assert_eq!(status(&mut after), ConditionStatus::True);
 }
 
 #[test]
