@@ -89,8 +89,11 @@ impl Truth {
         self.oracle.deeds.push(format!("{} {}", if releases { "release" } else { "evict" }, pod.name));
         let bound = self.store.bound.get(&pod.uid);
         let record = self.store.fences.get(node).map(|fence| &fence.spec.node_uid);
-        let just_gone =
-            record.is_none() && !releases && (self.drained_until(node, now) || self.has_not_heard(replica, node));
+        // A release looks before each few pods, a drain now and then.
+        let looks = if releases { SLACK } else { LOOKS };
+        let has_not_seen =
+            self.is_unrecorded_within(node, now, looks) || (!releases && self.has_not_heard(replica, node));
+        let just_gone = record.is_none() && has_not_seen;
         if record != bound && !just_gone {
             let text = format!("pod {} of {node} ({bound:?}) was deleted by a record of {record:?}", pod.name);
             self.violate("I13", text);
@@ -148,9 +151,9 @@ impl Truth {
         }
     }
 
-    /// Its record was deleted by hand a moment ago, and the drain may not have seen it.
-    fn drained_until(&self, node: &str, now: Moment) -> bool {
-        self.store.unrecorded.get(node).is_some_and(|at| now.since(*at) <= LOOKS)
+    /// Its record was deleted by hand a moment ago, and who acts by it may not have seen that.
+    fn is_unrecorded_within(&self, node: &str, now: Moment, looks: Duration) -> bool {
+        self.store.unrecorded.get(node).is_some_and(|at| now.since(*at) <= looks)
     }
 
     /// The store went back, and who led before acts by records that it has forgotten, to the end of that term.
