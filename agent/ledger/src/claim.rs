@@ -134,10 +134,13 @@ impl Claim {
         self.since = self.since.min(later.since);
         self.severity = self.severity.max(later.severity);
         if later.last_seen < self.last_seen {
-            // Late, or the wall clock went back: its time is no measure, so the later end holds, and the longer quiet
-            // time with it: a restart bounds the end by that time.
-            self.deadline = self.deadline.zip(later.deadline).map(|(held, new)| held.max(new));
-            self.ends_after_quiet = self.ends_after_quiet.zip(later.ends_after_quiet).map(|(held, new)| held.max(new));
+            // Late, or the wall clock went back: its time is no measure, so the later end holds, with its quiet time: a
+            // restart bounds the end by that.
+            (self.deadline, self.ends_after_quiet) = match (self.deadline, later.deadline) {
+                (Some(held), Some(new)) if new > held => (Some(new), later.ends_after_quiet),
+                (Some(held), Some(_)) => (Some(held), self.ends_after_quiet),
+                _ => (None, None),
+            };
             return;
         }
         let (count, since, severity) = (self.count, self.since, self.severity);

@@ -293,14 +293,15 @@ impl ConditionState {
         self.transition.since.filter(|_| self.transition.status == Some(ConditionStatus::Unknown))
     }
 
-    /// As the run before left it. The disk may come late: what is known meanwhile stays.
+    /// As the run before left it. The disk may come late: what this run has shown meanwhile stays.
     pub(crate) fn load_transition(&mut self, before: Transition, starting_since: Option<Timestamp>) {
         self.before_start = Some(before);
-        let Some(saved) = starting_since else { return };
-        if matches!(self.transition.status, None | Some(ConditionStatus::Unknown)) {
-            let since = self.transition.since.map_or(saved, |since| since.min(saved));
-            self.transition =
-                Transition { status: Some(ConditionStatus::Unknown), since: Some(since), floor: before.floor };
+        let transition = &mut self.transition;
+        transition.floor = transition.floor.max(before.floor);
+        // A version that does not know the time may have written it again beside a later transition.
+        let since = starting_since.filter(|since| before.since <= Some(*since));
+        if transition.status.is_none() && since.is_some() {
+            (transition.status, transition.since) = (Some(ConditionStatus::Unknown), since);
         }
     }
 

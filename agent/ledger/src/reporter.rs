@@ -14,6 +14,8 @@ use crate::{Now, saved::newer, unreported::Unreported};
 
 /// Ids remembered for each daemon: more than a client has on their way at once, little enough for hundreds of daemons.
 const IDS_LIMIT: usize = 64;
+/// Last reports that are remembered, for reports that come again after them.
+pub(crate) const DEPARTED_LIMIT: usize = 64;
 /// A silent daemon that claims nothing is forgotten after this.
 pub(crate) const FORGOTTEN_AFTER: Duration = Duration::from_secs(86_400);
 

@@ -25,7 +25,9 @@ impl Ledger {
         for spec in catalogue {
             let mut state = saved.remove(&spec.condition).unwrap_or_else(|| ConditionState::new(spec.clone()));
             // The gauges of reasons that no rule may have any more.
+            let reasons = state.tallies.len();
             state.tallies.retain(|_, tally| tally.problems > 0);
+            state.reasons_version += u64::from(state.tallies.len() < reasons);
             self.states.entry(spec.condition.clone()).or_insert(ConditionState { spec, ..state });
         }
         self.forget_doubts();

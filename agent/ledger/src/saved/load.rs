@@ -14,7 +14,7 @@ use crate::{
     acks::HeldAck,
     claim::{Claim, Claimant, TEST_LASTS},
     daemon::Daemon,
-    reporter::FORGOTTEN_AFTER,
+    reporter::{DEPARTED_LIMIT, FORGOTTEN_AFTER},
     timers::{Due, Timers},
     unreported::Unreported,
 };
@@ -83,7 +83,7 @@ impl Ledger {
             Table::Conditions => {
                 self.may_load(key)?;
                 let saved = self.understood(table, key, value)?;
-                self.load_condition(key, saved);
+                self.load_condition(key, saved, taken.rebooted);
             }
             Table::Daemons => {
                 let saved = self.understood(table, key, value)?;
@@ -91,8 +91,13 @@ impl Ledger {
             }
             Table::Totals => {
                 let (name, count) = (Name::new(key).ok()?, parsed(value)?);
-                let total = self.totals.by_reason.entry(name).or_default();
+                let total = self.totals.by_reason.entry(name.clone()).or_default();
+                // What was counted meanwhile is not in the row.
+                let is_more = *total > 0;
                 *total = total.saturating_add(count);
+                if is_more {
+                    self.dirty.total(&name);
+                }
             }
             Table::Ledger => self.load_own(key, value)?,
             Table::Cursors | Table::Events | Table::Series => return None,
@@ -166,10 +171,13 @@ impl Ledger {
         true
     }
 
-    fn load_condition(&mut self, name: &str, saved: SavedCondition) {
+    fn load_condition(&mut self, name: &str, saved: SavedCondition, rebooted: bool) {
         let state = Name::new(name).ok().and_then(|name| self.states.get_mut(&name));
         let Some(state) = state else { return self.dirty.unwanted(Table::Conditions, name.to_owned()) };
-        state.load_transition(saved.transition, saved.starting_since);
+        // After a boot everything starts.
+        state.load_transition(saved.transition, saved.starting_since.filter(|_| !rebooted));
+        // What was taken of it before this row came is less.
+        state.saved = None;
         for reason in saved.reasons {
             state.tallies.entry(reason).or_default();
         }
@@ -223,9 +231,14 @@ impl Ledger {
     }
 
     fn load_departed(&mut self, saved: SavedDeparted) {
-        for (name, ids) in saved {
-            if !self.departed.iter().any(|(known, _)| *known == name) {
-                self.departed.push_back((name, ids));
+        if !self.departed.is_empty() {
+            self.dirty.departed();
+        }
+        // What has departed meanwhile did so later, and stays known for longer.
+        for (name, ids) in saved.into_iter().rev() {
+            let is_known = self.departed.iter().any(|(known, _)| *known == name);
+            if !is_known && self.departed.len() < DEPARTED_LIMIT {
+                self.departed.push_front((name, ids));
             }
         }
     }

@@ -174,12 +174,14 @@ fn what_is_unknown_since_a_start_is_so_since_then_after_a_restart() {
     assert_eq!((before.status, before.transition), (ConditionStatus::Unknown, wall(160)));
     let mut after = restored(&ledger, BOOT, at(300));
     assert_eq!(disk(&mut after), before);
-    // A disk that comes late moves it back; what was learned meanwhile stays.
+    // A disk that comes late takes back nothing that was shown meanwhile.
     let mut late = Ledger::new(vec![spec("DiskUnhealthy"), spec("KernelDeadlock")], at(300)).with_boot_id(boot(BOOT));
     late.report(vec![raid(vec![condition(None, ConditionStatus::Unknown, 300)])], &root(OnStale::Keep), at(300))
         .unwrap();
     late.load(Disk::of(&ledger).rows(), at(310));
-    assert_eq!(disk(&mut late).transition, wall(160));
+    assert_eq!(disk(&mut late).transition, wall(300));
+    // After a boot everything starts.
+    assert_eq!(disk(&mut restored(&ledger, OTHER_BOOT, at(300))).transition, wall(300));
     after.report(vec![healthy_raid(320)], &root(OnStale::Keep), at(320)).unwrap();
     assert_eq!(disk(&mut after).transition, wall(6));
 }
@@ -281,6 +283,56 @@ fn after_a_reboot_quiet_times_count_by_the_wall_clock() {
     assert_eq!((disk(&mut after).problems.len(), after.next_deadline()), (1, Some(Duration::from_secs(520))));
 }
 
+#[test]
+fn a_record_from_before_the_last_transition_moves_it_no_further_back_after_a_restart() {
+    let mut ledger = watched();
+    ledger.apply(raise("sda", 1), at(1)).unwrap();
+    ledger.apply(clear("sda", 5), at(5)).unwrap();
+    for mut run in [restored(&ledger, BOOT, at(9)), ledger] {
+        run.daemon(report("kernel-monitor", DaemonState::Starting), at(9)).unwrap();
+        run.apply(raise("sda", 3), at(10)).unwrap();
+        assert_eq!(disk(&mut run).transition, wall(5));
+    }
+}
+
+/// A grant's new word on what becomes of a silent daemon's verdict, in a heartbeat.
+#[test]
+fn a_grant_that_has_changed_holds_after_a_restart() {
+    let (mut ledger, mut saved) = (ledger(), Disk::default());
+    let fault = raid(vec![condition(Some("md0"), ConditionStatus::True, 5)]);
+    ledger.report(vec![fault], &root(OnStale::Clear), at(6)).unwrap();
+    saved.keep(&mut ledger);
+    ledger.report(vec![raid(Vec::new())], &root(OnStale::Keep), at(16)).unwrap();
+    saved.keep(&mut ledger);
+    let mut after = saved.restart(BOOT, at(20));
+    after.advance(at(1_000));
+    assert_eq!(disk(&mut after).problems.len(), 1);
+}
+
+#[test]
+fn reasons_that_no_rule_has_any_more_are_gone_for_the_next_run_too() {
+    let (mut ledger, mut saved) = (watched(), Disk::default());
+    ledger.apply(raise("sda", 1), at(1)).unwrap();
+    ledger.apply(clear("sda", 5), at(5)).unwrap();
+    saved.keep(&mut ledger);
+    ledger.set_catalogue(vec![spec("DiskUnhealthy"), spec("KernelDeadlock")], at(6));
+    saved.keep(&mut ledger);
+    assert_eq!(saved.restart(BOOT, at(7)).counters().gauges, ledger.counters().gauges);
+}
+
+#[test]
+fn a_disk_that_comes_late_is_written_with_what_was_counted_meanwhile() {
+    let mut before = watched();
+    before.apply(raise("sda", 1), at(1)).unwrap();
+    let (mut late, mut saved) = (watched(), Disk::of(&before));
+    late.apply(raise("sda", 20), at(20)).unwrap();
+    let pending = late.take_rows();
+    late.load(saved.rows(), at(30));
+    saved.write(pending);
+    saved.keep(&mut late);
+    assert_eq!(saved.restart(BOOT, at(40)).counters().raised, late.counters().raised);
+}
+
 /// A record may come late, by a rule whose quiet time was another.
 #[test]
 fn a_restart_shortens_no_quiet_time_that_a_late_record_brought() {
@@ -292,6 +344,17 @@ fn a_restart_shortens_no_quiet_time_that_a_late_record_brought() {
     assert_eq!((before, after.next_deadline()), (Some(at(30).boottime), before));
     after.advance(at(29));
     assert_eq!(status(&mut after), ConditionStatus::True);
+}
+
+/// The end that holds keeps the quiet time that it has: by the other one a reboot would measure too much.
+#[test]
+fn a_late_record_of_an_earlier_end_changes_no_quiet_time() {
+    let quiet = |secs, span| Finding { ends_after_quiet: Some(Duration::from_secs(span)), ..raise("sda", secs) };
+    let mut ledger = watched();
+    ledger.apply(quiet(100, 10), at(100)).unwrap();
+    ledger.apply(quiet(0, 105), at(100)).unwrap();
+    let booted = Now { wall: wall(105), boottime: Duration::from_secs(20) };
+    assert_eq!(restored(&ledger, OTHER_BOOT, booted).next_deadline(), Some(Duration::from_secs(25)));
 }
 
 #[test]

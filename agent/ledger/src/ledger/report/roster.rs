@@ -15,12 +15,9 @@ use crate::{
     claim::Claimant,
     daemon::Daemon,
     events::Ending,
-    reporter::{FORGOTTEN_AFTER, Ids, Linger, Reporter},
+    reporter::{DEPARTED_LIMIT, FORGOTTEN_AFTER, Ids, Linger, Reporter},
     timers::Due,
 };
-
-/// Last reports that are remembered, for reports that come again after them.
-const DEPARTED_LIMIT: usize = 64;
 
 /// A daemon's name in the ledger: a client cannot report for a daemon of another user or unit.
 pub(super) fn name(source: &str, principal: &str) -> Arc<str> {
@@ -97,8 +94,9 @@ impl Ledger {
         daemon.deadline = ttl.map(|ttl| header.now.after(ttl));
         let (deadline, mut other_rights, mut stopped, mut other_extent) = (daemon.deadline, false, false, false);
         if let Some(reporter) = daemon.reporter.as_mut() {
-            other_rights = reporter.may_use_reserve != sender.may_use_reserve;
-            (reporter.on_stale, reporter.may_use_reserve) = (sender.on_stale, sender.may_use_reserve);
+            let rights = (sender.on_stale, sender.may_use_reserve);
+            other_rights = (reporter.on_stale, reporter.may_use_reserve) != rights;
+            (reporter.on_stale, reporter.may_use_reserve) = rights;
             stopped = reporter.lingers.take().is_some();
             other_extent = reporter.note_full(status.full, stopped);
             header.id.into_iter().for_each(|id| reporter.ids.remember(id));
@@ -202,6 +200,8 @@ impl Ledger {
     fn depart(&mut self, name: &Arc<str>, now: Now) {
         if let Some(reporter) = self.reporter_mut(name) {
             let ids = std::mem::take(&mut reporter.ids);
+            // By rows that came late it may be there.
+            self.departed.retain(|(departed, _)| departed != name);
             if self.departed.len() == DEPARTED_LIMIT {
                 self.departed.pop_front();
             }
@@ -214,7 +214,9 @@ impl Ledger {
 
     fn take_departed(&mut self, name: &str) -> Ids {
         let index = self.departed.iter().position(|(departed, _)| **departed == *name);
-        index.and_then(|index| self.departed.remove(index)).map(|(_, ids)| ids).unwrap_or_default()
+        let Some((_, ids)) = index.and_then(|index| self.departed.remove(index)) else { return Ids::default() };
+        self.dirty.departed();
+        ids
     }
 
     /// A reporter's deadline has come: it goes silent, or has been silent for a day.
