@@ -73,6 +73,8 @@ impl Truth {
         self.count("act close");
         self.audit(replica, &format!("closes the record of {}", stored.spec.node_name));
         self.store.remove_fence(&stored.metadata.name, self.now());
+        // Not by hand.
+        self.store.unrecorded.remove(&stored.metadata.name);
         Ok(())
     }
 

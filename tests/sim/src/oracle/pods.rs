@@ -90,9 +90,9 @@ impl Truth {
         let bound = self.store.bound.get(&pod.uid);
         let record = self.store.fences.get(node).map(|fence| &fence.spec.node_uid);
         // A release looks before each few pods, a drain now and then.
-        let looks = if releases { SLACK } else { LOOKS };
+        let looks = if releases { STOP } else { LOOKS };
         let has_not_seen =
-            self.is_unrecorded_within(node, now, looks) || (!releases && self.has_not_heard(replica, node));
+            self.is_unrecorded_within(node, bound, looks) || (!releases && self.has_not_heard(replica, node));
         let just_gone = record.is_none() && has_not_seen;
         if record != bound && !just_gone {
             let text = format!("pod {} of {node} ({bound:?}) was deleted by a record of {record:?}", pod.name);
@@ -151,9 +151,10 @@ impl Truth {
         }
     }
 
-    /// Its record was deleted by hand a moment ago, and who acts by it may not have seen that.
-    fn is_unrecorded_within(&self, node: &str, now: Moment, looks: Duration) -> bool {
-        self.store.unrecorded.get(node).is_some_and(|at| now.since(*at) <= looks)
+    /// The record of that Node was deleted by hand a moment ago, and who acts by it may not have seen that.
+    fn is_unrecorded_within(&self, name: &str, uid: Option<&String>, looks: Duration) -> bool {
+        let is_its_own = |(at, of): &(Moment, String)| self.now().since(*at) <= looks && Some(of) == uid;
+        self.store.unrecorded.get(name).is_some_and(is_its_own)
     }
 
     /// The store went back, and who led before acts by records that it has forgotten, to the end of that term.

@@ -57,8 +57,8 @@ pub struct Store {
     /// When people had a Node (by its name) or a record (by its UID) skipped.
     pub skipped: BTreeMap<String, Moment>,
     pub aborted: BTreeMap<String, Moment>,
-    /// When the last record of a node was deleted.
-    pub unrecorded: BTreeMap<String, Moment>,
+    /// When the last record of a node was deleted by hand, and the UID of the Node it was of.
+    pub unrecorded: BTreeMap<String, (Moment, String)>,
     /// Everything that changed, for watches.
     pub changes: Vec<(Moment, Change)>,
     /// The API server answers no client until then.
@@ -187,7 +187,7 @@ impl Store {
 
     pub fn remove_fence(&mut self, name: &str, now: Moment) {
         if let Some(fence) = self.fences.remove(name) {
-            self.unrecorded.insert(name.to_owned(), now);
+            self.unrecorded.insert(name.to_owned(), (now, fence.spec.node_uid));
             self.changes.push((now, Change::FenceGone(name.to_owned(), fence.metadata.uid)));
         }
     }
