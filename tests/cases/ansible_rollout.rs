@@ -45,6 +45,8 @@ pattern = '^nodewell-ansible-rollout: no such line'
 matches = ["nodewell-ansible-rollout: no such line"]
 ignores = ["no such line"]
 "#;
+/// A list of modules, as a monitor of Node Problem Detector's names it.
+const LIST: &str = "monitors.d/guestosconfig/known-modules.json";
 /// Of the packages that are made here the program is the same, and reports the same version.
 const AGENT: &str = env!("CARGO_PKG_VERSION");
 
@@ -112,6 +114,7 @@ impl Fleet {
         let control = ControlNode::new(&known, &groups);
         control.write("nodewell/all/nodewell.toml.d/10-test.toml", SETTINGS);
         control.write("nodewell/all/rules.d/test.toml", RULES);
+        control.write(&format!("nodewell/gpu/{LIST}"), "[]\n");
         control.write("nodewell/gpu/nodewell.toml.d/50-gpu.toml", "[gpu]\ninterval = \"1m\"\n");
         control
             .write("nodewell/raid/nodewell.toml.d/50-raid.toml", "[[grant]]\nunit = \"raid.service\"\nevents = true\n");
@@ -186,6 +189,8 @@ fn forward_and_back() {
     let files = |machine: &Machine| machine.sh("ls -m /etc/nodewell/nodewell.toml.d");
     let expected = ["10-test.toml, 50-gpu.toml, 50-raid.toml", "10-test.toml", "10-test.toml"];
     assert_eq!(fleet.machines.each_ref().map(files), expected);
+    let has_list = |machine: &Machine| machine.run(["test", "-f", &format!("/etc/nodewell/{LIST}")]).code == 0;
+    assert_eq!(fleet.machines.each_ref().map(has_list), [true, false, false]);
     let hashes = fleet.machines.each_ref().map(hash);
     assert!(hashes[0] != hashes[1] && hashes[1] == hashes[2], "{hashes:?}");
     for machine in &fleet.machines {
