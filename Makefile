@@ -76,13 +76,18 @@ whole: ## whole-program tests: the real binaries against the real thing
 	$(CARGO) build $(PROGRAMS) --locked
 	$(CARGO) test --workspace --test whole --locked --no-fail-fast
 
-# What is up is asked and ordered by the program that is there: a plug is not pulled a build later.
+# What is up is asked and ordered by the program that is there: a plug is not pulled a build later. What that refuses of this
+# machine at its start is said before minutes of a build.
 cluster: toolchain ## a real small Kubernetes cluster with nodewell on this machine (ARGS=down; ARGS=--help: all commands)
+	@case "$(firstword $(ARGS))" in "" | up) $(MAKE) --no-print-directory cgroups ;; esac
 	@case "$(firstword $(ARGS))" in "" | up | -*) $(MAKE) --no-print-directory ARGS= cluster-programs ;; esac
 	@target/debug/nodewell-cluster $(ARGS)
 cluster-programs: deps
 	$(CARGO) build $(PROGRAMS) --bin nodewell-pages --bin nodewell-cluster --locked
-.PHONY: cluster-programs
+cgroups:
+	@[ ! -e /sys/fs/cgroup/cgroup.procs ] || [ "$${NODEWELL_TRY_CGROUP2+set}" ] || { echo "kubelets in containers were not tried" \
+	  "where cgroups are of version 2; NODEWELL_TRY_CGROUP2=1 tries it" >&2; exit 69; }
+.PHONY: cluster-programs cgroups
 
 soak: toolchain cluster-programs ## plant faults in a real cluster, one after another for three hours, and judge each act (ARGS="--faults 10"; ARGS=--help)
 	@target/debug/nodewell-cluster soak $(ARGS)
@@ -166,5 +171,8 @@ deps:
 
 toolchain:
 	@command -v $(CARGO) >/dev/null || { echo "cargo is missing: install Rust with rustup (https://rustup.rs)" >&2; exit 1; }
+	@needs=$$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) has=$$($(CARGO) --version | cut -d' ' -f2); \
+	  [ "$$(printf '%s\n' "$$needs" "$${has:-0}" | sort -V | head -1)" = "$$needs" ] || \
+	  { echo "cargo is $${has:-without a version}, and nodewell needs Rust $$needs: install that with rustup (https://rustup.rs)" >&2; exit 1; }
 	@command -v cc >/dev/null || { echo "a C compiler is missing: apt-get install gcc libc6-dev" >&2; exit 1; }
 .PHONY: toolchain
