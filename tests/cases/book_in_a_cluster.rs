@@ -93,7 +93,7 @@ fn before_a_person_works(cluster: &Cluster, shell: &Shell) {
 }
 
 fn removed(cluster: &Cluster, shell: &Shell) {
-    shell.run(&commands("remediation.md", "kubectl get rp -o name"));
+    shell.run(&commands("remediation.md", "kubectl get rp      # on the way back"));
     let (_, policy) = cluster.admin(&Call::get(&format!("{POLICIES}/cordon-gpu-faults")));
     assert_eq!(policy["spec"]["mode"], "Paused");
     shell.run(&commands("remediation.md", "kubectl delete -f /usr/share"));

@@ -181,7 +181,7 @@ fn back(machine: &Machine) {
     until("the newer version answers", || machine.ask("/v1/version").filter(|answer| answer.status.is_success()));
     machine.copy(Package::built().path(), "/root/older.deb");
     let block = commands("install.md", "apt-get install --allow-downgrades");
-    let older = block.replace("nodewell=0.1.0-1", "--yes --quiet /root/older.deb");
+    let older = block.replace("nodewell=0.1.0-1", "--quiet /root/older.deb");
     assert_ne!(older, block);
     let printed = run(machine, &older);
     assert!(printed.contains(&format!("nodewell  {version}\n")), "{printed}");
