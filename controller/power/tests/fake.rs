@@ -1,7 +1,7 @@
 //! An API server that has ConfigMaps and Secrets, and nothing else.
 
 use std::{
-    collections::{BTreeMap, hash_map::DefaultHasher},
+    collections::{BTreeMap, BTreeSet, hash_map::DefaultHasher},
     hash::{Hash, Hasher},
     sync::Mutex,
 };
@@ -19,6 +19,8 @@ pub(crate) struct Fake {
     pub(crate) maps: Mutex<BTreeMap<String, Texts>>,
     pub(crate) secrets: Mutex<BTreeMap<String, BTreeMap<String, Vec<u8>>>>,
     pub(crate) down: Mutex<bool>,
+    /// ConfigMaps and Secrets that it has no answer about.
+    pub(crate) unanswered: Mutex<BTreeSet<String>>,
     /// Questions for Secrets get no answer at all.
     pub(crate) is_hanging: Mutex<bool>,
 }
@@ -54,11 +56,18 @@ impl Fake {
             Ok(value)
         }
     }
+
+    fn answer_about<T>(&self, name: &str, value: T) -> Result<T, ApiError> {
+        if self.unanswered.lock().unwrap().contains(name) {
+            return Err(ApiError::NoAnswer(format!("no answer about {name}")));
+        }
+        self.answer(value)
+    }
 }
 
 impl Configuration for Fake {
     async fn config_map(&self, name: &str) -> Result<Option<Texts>, ApiError> {
-        self.answer(self.maps.lock().unwrap().get(name).cloned())
+        self.answer_about(name, self.maps.lock().unwrap().get(name).cloned())
     }
 
     async fn secret(&self, name: &str) -> Result<Option<Secret>, ApiError> {
@@ -71,7 +80,7 @@ impl Configuration for Fake {
             data.hash(&mut hasher);
             hasher.finish().to_string()
         };
-        self.answer(data.map(|data| Secret { version: version(&data), data }))
+        self.answer_about(name, data.map(|data| Secret { version: version(&data), data }))
     }
 
     async fn stopped(&self) -> Result<Option<String>, ApiError> {

@@ -19,6 +19,7 @@
 //! | I11 stop, skip, abort, pause | [`acts`], [`pods`], [`records`], [`taint`] |
 //! | I15 dry run | every write; the controller's own status and ConfigMaps, which a dry run may write, are not played |
 //! | I18 edges | [`records`] |
+//! | I7, I12 what a record begins with | [`bare`], when its first status is written |
 //! | I20 clocks | half of the seeds have skewed ones; the same seed with and without has to do the same (`tests/sim.rs`) |
 //! | I21 BMCs that were found to lie | [`liars`], every second, and when an agent begins or is to |
 //!
@@ -32,6 +33,7 @@
 
 mod absence;
 mod acts;
+mod bare;
 mod cycles;
 mod drains;
 mod excuse;
@@ -50,7 +52,7 @@ mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodewell_remediation::time::Moment;
+use nodewell_remediation::{api::fence::NodeFenceStatus, time::Moment};
 
 pub use self::reboots::Announced;
 use self::{
@@ -105,6 +107,8 @@ pub struct Oracle {
     /// Pods that went by our doing, by drains too.
     gone: Vec<Gone>,
     gone_uids: BTreeSet<String>,
+    /// What the status of each new record was to be, by its UID, until one is written.
+    unwritten: BTreeMap<String, NodeFenceStatus>,
     /// Records that have ordered something, by their UIDs.
     ordered_by: BTreeSet<String>,
     /// How often pods were deleted again that only wait for their finalizers, by their UIDs.

@@ -249,6 +249,33 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_long_message_is_whole_in_each_row_of_a_pipe_and_as_long_as_the_line_on_a_terminal() {
+        let message = ["word"; 60].join(" ");
+        let group = group((0..2).map(|node| row(node, &message)).collect());
+        let rows = |extent: Extent, width: Option<usize>| {
+            let page = Page { look: Look { colours: false, width }, ..page(extent) };
+            let shown = of_group(&group, &page);
+            shown.lines().filter(|line| line.starts_with("  n")).map(str::to_owned).collect::<Vec<String>>()
+        };
+        let are_whole =
+            |rows: &[String]| rows.len() == 2 && rows.iter().all(|row| row.ends_with(&format!("  {message}")));
+        for extent in [Extent::Folded, Extent::All, Extent::Wide] {
+            let piped = rows(extent, None);
+            assert!(are_whole(&piped), "{extent:?}: {piped:?}");
+        }
+        for width in [60, 80, 120] {
+            for extent in [Extent::Folded, Extent::All] {
+                let shown = rows(extent, Some(width));
+                let [first, second] = shown.as_slice() else { panic!("{shown:?}") };
+                assert_eq!((first.chars().count(), first.ends_with('…')), (width, true), "{extent:?}: {first}");
+                assert!(second.ends_with("  as above"), "{extent:?}: {second}");
+            }
+            let wide = rows(Extent::Wide, Some(width));
+            assert!(are_whole(&wide), "{width}: {wide:?}");
+        }
+    }
+
     /// Types of conditions are whatever a Node has.
     #[test]
     fn no_part_of_a_group_drives_a_terminal() {

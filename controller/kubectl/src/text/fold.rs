@@ -161,6 +161,28 @@ mod tests {
         assert_eq!(rows.iter().filter(|row| row.ends_with("it hangs")).count(), 1);
     }
 
+    /// What reads it takes one row, and has no other above it.
+    #[test]
+    fn each_row_of_a_pipe_has_its_sentence_and_many_nodes_are_one_row_there_too() {
+        let piped = |lines: Vec<Line>, extent: Extent| {
+            let page = Page { look: Look { colours: false, width: None }, ..page(extent) };
+            let (rows, left) = rows(lines, &page, "--all");
+            (rows.into_iter().map(|cells| cells.join("|")).collect::<Vec<String>>(), left)
+        };
+        let mixed = vec![line(1, "a", "it hangs"), line(2, "a", "it burns"), line(3, "b", "it hangs")];
+        let expected = ["n1|a|r1|1m|IOError|it hangs", "n2|a|r1|2m|IOError|it burns", "n3|b|r1|3m|IOError|it hangs"];
+        assert_eq!(piped(mixed, Extent::Folded).0, expected);
+        let alike = |count: usize| (1..=count).map(|number| line(number, "a", "it hangs")).collect::<Vec<Line>>();
+        for (count, extent) in [(ROWS, Extent::Folded), (ROWS + 12, Extent::All), (ROWS + 12, Extent::Wide)] {
+            let (rows, left) = piped(alike(count), extent);
+            assert_eq!((rows.len(), left.as_str()), (count, ""), "{extent:?}");
+            assert!(rows.iter().all(|row| row.ends_with("|it hangs")), "{extent:?}: {rows:?}");
+        }
+        let (rows, left) = piped(alike(ROWS + 12), Extent::Folded);
+        assert_eq!(rows, ["n1 and 21 more|a|r1|1m-22m|IOError|it hangs"]);
+        assert_eq!(left, "  … each of them: --all\n");
+    }
+
     #[test]
     fn nodes_of_rows_that_are_left_out_are_counted() {
         let zone = |number: usize| if number == 15 { "b" } else { "a" };

@@ -73,6 +73,32 @@ async fn what_cannot_be_read_is_no_change() {
     assert!(room.is_changed().await);
 }
 
+/// Nodes are looked at one after the other.
+#[tokio::test]
+async fn what_cannot_be_read_of_a_node_hides_no_change_of_the_one_after_it() {
+    for unanswered in ["fence-config-n1", "secret-fence-method-pdu1-n1"] {
+        let room = crate::configured::room();
+        let nodes = ["n1", "n2"].map(|name| node(name, ""));
+        room.configure("n1", &[1]);
+        room.configure("n2", &[2]);
+        let passwords = |word: &str| {
+            for secret in ["secret-fence-method-pdu1-n1", "secret-fence-method-pdu2-n2"] {
+                room.cluster.secret_of(secret, "password", word);
+            }
+        };
+        passwords("word-1234");
+        room.power.look(nodes.to_vec()).await;
+        assert_eq!(room.power.changed(), [].into(), "nothing is known of before");
+        passwords("fine-word");
+        room.cluster.unanswered.lock().unwrap().insert(unanswered.to_owned());
+        room.power.look(nodes.to_vec()).await;
+        assert_eq!(room.power.changed(), ["n2".to_owned()].into(), "{unanswered}");
+        room.cluster.unanswered.lock().unwrap().clear();
+        room.power.look(nodes.to_vec()).await;
+        assert_eq!(room.power.changed(), ["n1", "n2"].map(str::to_owned).into(), "{unanswered}: by the next look");
+    }
+}
+
 /// The next term begins with what is there, whatever the one before asked by.
 #[tokio::test]
 async fn a_change_ends_with_the_term() {

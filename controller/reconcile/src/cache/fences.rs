@@ -133,6 +133,10 @@ impl State {
     }
 
     fn remove_fence(&mut self, name: &str, uid: &str, now: Now) -> Option<NodeFence> {
+        // Of a record that was never stored: the one that was deleted before it stays known as gone.
+        if uid.is_empty() {
+            return None;
+        }
         self.versions.gone.insert(name.to_owned(), uid.to_owned());
         self.snapshot.fences.get(name).filter(|fence| fence.metadata.uid == uid)?;
         let fence = self.snapshot.fences.remove(name)?;

@@ -94,6 +94,19 @@ async fn an_older_record_does_not_replace_the_written_one() {
     assert!(cache.with(|snapshot| snapshot.fences.is_empty()), "a late event does not bring it back");
 }
 
+/// A creation that was not done has no UID yet, and no record of the name is found then.
+#[tokio::test(start_paused = true)]
+async fn which_record_was_deleted_is_known_also_after_a_creation_that_was_not_done() {
+    let cache = cache();
+    cache.apply_fence(fence("1", "12"));
+    cache.remove_fence("a", "1");
+    cache.miss_fence("a", "");
+    cache.apply_fence(fence("1", "12"));
+    assert!(cache.with(|snapshot| snapshot.fences.is_empty()), "a late event does not bring it back");
+    cache.apply_fence(fence("2", "13"));
+    assert!(cache.with(|snapshot| snapshot.fences.contains_key("a")), "the next record of the name is another one");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_cache_that_hears_nothing_is_not_synced() {
     let cache = cache();

@@ -20,9 +20,9 @@ impl<C: Cluster, P: Power> Executor<'_, C, P> {
     pub(super) async fn act(&self, action: Action, lease_deadline: LeaseDeadline) -> Vec<NodeEvent> {
         match action {
             Action::Open(fence) => self.open(*fence, &lease_deadline).await,
-            Action::Save { fence, why } => self.save(*fence, why).await,
+            Action::Save { fence, why } => self.save(*fence, why, &lease_deadline).await,
             Action::Close { fence, why } => {
-                self.close(*fence, why).await;
+                self.close(*fence, why, &lease_deadline).await;
                 Vec::new()
             }
             Action::Perform { fence, op } => self.operate(&fence, &op, &lease_deadline).await,

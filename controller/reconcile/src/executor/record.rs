@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nodewell_remediation::{
     action::{EventDraft, NodeEvent, Op, Outcome, ReversibleOp},
-    api::fence::{NodeFence, NodeFenceSpec, Phase},
+    api::fence::{NodeFence, NodeFenceSpec, NodeFenceStatus, Phase},
     fence::apply_outcome,
     message::Message,
 };
@@ -36,14 +36,36 @@ impl<C: Records, P> Executor<'_, C, P> {
             sleep(self.settings.rest).await;
             return Vec::new();
         }
-        let opened = opened(&fence);
         let begun = self.clock.moment();
-        let mut answer = self.write(self.cluster.open(&fence)).await;
-        if let Ok(created) = answer {
-            answer = self.write_status(created, &fence, lease_deadline).await;
-        }
+        let answer = self.open_whole(&fence, lease_deadline).await;
         self.cache.wrote("open", answer.is_ok(), self.clock.moment().since(begun));
-        self.stored(&fence, None, answer, opened).await
+        match answer {
+            Ok(stored) => self.stored(&fence, None, stored, opened(&fence)),
+            Err(error) => {
+                tracing::warn!(node = fence.spec.node_name, %error, "the record was not opened as decided");
+                sleep(self.settings.rest).await;
+                Vec::new()
+            }
+        }
+    }
+
+    async fn open_whole(&self, fence: &NodeFence, lease_deadline: &LeaseDeadline) -> Result<NodeFence, ApiError> {
+        let created = self.create(fence, lease_deadline).await?;
+        self.write_status(created, fence, lease_deadline).await
+    }
+
+    /// A creation without an answer may have been done. A decision knows no UID of what it opens: it is the record that was
+    /// opened for the very same reason, and whose status no leader has written.
+    async fn create(&self, fence: &NodeFence, lease_deadline: &LeaseDeadline) -> Result<NodeFence, ApiError> {
+        let error = match self.write(self.cluster.open(fence)).await {
+            Ok(created) => return Ok(created),
+            Err(error) => error,
+        };
+        let is_it = |there: &NodeFence| there.spec == fence.spec && there.status == NodeFenceStatus::default();
+        match self.read_until_answered(fence, lease_deadline).await {
+            Some(Some(there)) if is_it(&there) => Ok(there),
+            Some(_) | None => Err(error),
+        }
     }
 
     /// Other remediators stay away from a node from before our first write about it.
@@ -77,66 +99,88 @@ impl<C: Records, P> Executor<'_, C, P> {
         Err(ApiError::NoAnswer("the term ended before the new record was whole".into()))
     }
 
-    pub(super) async fn save(&self, fence: NodeFence, why: EventDraft) -> Vec<NodeEvent> {
+    pub(super) async fn save(
+        &self,
+        fence: NodeFence,
+        why: EventDraft,
+        lease_deadline: &LeaseDeadline,
+    ) -> Vec<NodeEvent> {
         let begun = self.clock.moment();
         // Before the write: the watch may be quicker than the answer.
         let name = &fence.metadata.name;
         let before = self.cache.with(|snapshot| snapshot.fences.get(name).map(|known| known.status.phase));
         let answer = self.write(self.cluster.save(&fence)).await;
-        self.cache.wrote("save", answer.is_ok(), self.clock.moment().since(begun));
-        self.stored(&fence, before, answer, why).await
+        let took = self.clock.moment().since(begun);
+        let stored = match answer {
+            Ok(stored) => Some(stored),
+            Err(error) => {
+                tracing::warn!(node = fence.spec.node_name, %error, "the record was not written; it is read again");
+                self.read_if_saved(&fence, lease_deadline).await
+            }
+        };
+        self.cache.wrote("save", stored.is_some(), took);
+        let Some(stored) = stored else {
+            sleep(self.settings.rest).await;
+            return Vec::new();
+        };
+        self.stored(&fence, before, stored, why)
     }
 
-    async fn stored(
+    /// Nothing unless only the answer was lost.
+    async fn read_if_saved(&self, fence: &NodeFence, lease_deadline: &LeaseDeadline) -> Option<NodeFence> {
+        let there = self.read_until_answered(fence, lease_deadline).await??;
+        (there.metadata.uid == fence.metadata.uid && there.status == fence.status).then_some(there)
+    }
+
+    /// Known to the audit, to the metrics and to the next decision.
+    fn stored(
         &self,
         intended: &NodeFence,
         before: Option<Phase>,
-        answer: Result<NodeFence, ApiError>,
+        stored: NodeFence,
         why: EventDraft,
     ) -> Vec<NodeEvent> {
-        match answer {
-            Ok(stored) => {
-                self.audit_phase(before, &stored, &why);
-                self.cache.stored(&stored);
-                self.cache.apply_fence(stored);
-                vec![node_event(intended, why)]
-            }
-            Err(error) => {
-                tracing::warn!(node = intended.spec.node_name, %error, "the record was not written; it is read again");
-                let there = self.forget(intended).await.flatten();
-                // Only the answer was lost.
-                let is_it =
-                    |there: &NodeFence| there.metadata.uid == intended.metadata.uid && there.status == intended.status;
-                if let Some(stored) = there.filter(is_it) {
-                    self.audit_phase(before, &stored, &why);
-                    self.cache.stored(&stored);
-                    return vec![node_event(intended, why)];
-                }
-                sleep(self.settings.rest).await;
-                Vec::new()
-            }
-        }
+        self.audit_phase(before, &stored, &why);
+        self.cache.stored(&stored);
+        self.cache.apply_fence(stored);
+        vec![node_event(intended, why)]
     }
 
-    pub(super) async fn close(&self, fence: NodeFence, why: EventDraft) {
+    pub(super) async fn close(&self, fence: NodeFence, why: EventDraft, lease_deadline: &LeaseDeadline) {
         let begun = self.clock.moment();
         let answer = self.write(self.cluster.close(&fence)).await;
-        let is_done = matches!(answer, Ok(()) | Err(ApiError::NotFound));
-        self.cache.wrote("close", is_done, self.clock.moment().since(begun));
-        match answer {
+        let took = self.clock.moment().since(begun);
+        let is_done = match answer {
             Ok(()) | Err(ApiError::NotFound) => {
                 // The server reports it as deleted also while a finalizer keeps it.
                 let stored = self.cluster.fence(&fence.metadata.name).await.ok().flatten();
-                if let Some(stored) = stored.filter(|stored| stored.metadata.uid == fence.metadata.uid) {
-                    self.cache.apply_fence(stored);
-                } else {
-                    self.ended(&fence, &why);
-                }
+                self.end_unless_there(&fence, stored, &why);
+                true
             }
             Err(error) => {
                 tracing::warn!(node = fence.spec.node_name, %error, "the record was not closed; it is read again");
-                self.forget(&fence).await;
-                sleep(self.settings.rest).await;
+                match self.read_until_answered(&fence, lease_deadline).await {
+                    Some(stored) => self.end_unless_there(&fence, stored, &why),
+                    None => false,
+                }
+            }
+        };
+        self.cache.wrote("close", is_done, took);
+        if !is_done {
+            sleep(self.settings.rest).await;
+        }
+    }
+
+    /// True if it has ended. `stored` may be another record of the name.
+    fn end_unless_there(&self, fence: &NodeFence, stored: Option<NodeFence>, why: &EventDraft) -> bool {
+        match stored.filter(|stored| stored.metadata.uid == fence.metadata.uid) {
+            Some(stored) => {
+                self.cache.apply_fence(stored);
+                false
+            }
+            None => {
+                self.ended(fence, why);
+                true
             }
         }
     }
@@ -148,8 +192,25 @@ impl<C: Records, P> Executor<'_, C, P> {
         self.cache.miss_fence(&fence.metadata.name, &fence.metadata.uid);
     }
 
+    /// The record alone shows whether a write without an answer was done. Its node is busy until the API server answers;
+    /// nothing if the term ends before that.
+    async fn read_until_answered(
+        &self,
+        fence: &NodeFence,
+        lease_deadline: &LeaseDeadline,
+    ) -> Option<Option<NodeFence>> {
+        let mut pauses = PAUSES;
+        while lease_deadline.is_ahead(self.clock.moment()) {
+            if let Some(stored) = self.forget(fence).await {
+                return Some(stored);
+            }
+            sleep(pauses.pause()).await;
+        }
+        None
+    }
+
     /// Replaces the cached record by the stored one.
-    pub(super) async fn forget(&self, fence: &NodeFence) -> Option<Option<NodeFence>> {
+    async fn forget(&self, fence: &NodeFence) -> Option<Option<NodeFence>> {
         let stored = self.read_fence(&fence.metadata.name).await.ok()?;
         match &stored {
             Some(stored) => self.cache.apply_fence(stored.clone()),
@@ -176,12 +237,7 @@ impl<C: Records, P> Executor<'_, C, P> {
                 if matches!(op, Op::Reversible(ReversibleOp::ReadPower { .. })) { seen } else { self.clock.now() };
             let (next, event) = apply_outcome(&base, op, outcome, lease_deadline.epoch, now);
             match self.save_once(&base, &next).await {
-                Stored::Next(stored) => {
-                    self.audit_phase(Some(fence.status.phase), &stored, &event);
-                    self.cache.stored(&stored);
-                    self.cache.apply_fence(stored);
-                    return vec![node_event(fence, event)];
-                }
+                Stored::Next(stored) => return self.stored(fence, Some(fence.status.phase), stored, event),
                 Stored::Base(stored) => base = stored,
                 Stored::Unknown => {}
                 Stored::Other => {

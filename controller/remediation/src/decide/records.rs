@@ -8,13 +8,13 @@ use super::{
     gather_requests,
     heir::{self, Succession},
     judged::PredicateResult,
-    phase_entry,
+    orphans, phase_entry,
 };
 use crate::{
     action::{Action, IrreversibleOp, Op, ReversibleOp},
     api::{
         self,
-        fence::{Blocker, IntendedOp, NodeFence, Phase},
+        fence::{Blocker, IntendedOp, NodeFence, NodeFenceStatus, Phase},
         policy::Mode,
     },
     drain::DrainRules,
@@ -164,8 +164,9 @@ fn next(
 ) -> Next {
     let (snapshot, name) = (pass.input.snapshot, subject.name);
     let Some(fence) = subject.fence else { return Next::Wait { until: None, blockers: Vec::new() } };
+    let whole = whole(pass, fence, subject.node);
     (pass.state_machine)(&FenceInput {
-        fence,
+        fence: &whole,
         node: snapshot.nodes.get(name),
         kubelet_lease: snapshot.kubelet_leases.get(name),
         agent_lease: snapshot.agent_leases.get(name),
@@ -180,6 +181,20 @@ fn next(
         epoch: snapshot.epoch,
         now: pass.input.now,
     })
+}
+
+/// The API server drops the status of what is created: a leader that ended before it wrote that, or a person, leaves a record
+/// that knows neither what is ours on the Node nor the power cycles before. The first thing that is saved has both.
+fn whole<'f>(pass: &Pass<'_>, fence: &'f NodeFence, node: Option<&Node>) -> Cow<'f, NodeFence> {
+    if fence.status != NodeFenceStatus::default() {
+        return Cow::Borrowed(fence);
+    }
+    let mut whole = fence.clone();
+    whole.status.earlier_cycles = pass.input.history.cycles_of(&fence.spec.node_name);
+    if let Some(node) = node {
+        whole.status.own_changes = orphans::own_changes(node, &fence.spec.policy);
+    }
+    Cow::Owned(whole)
 }
 
 /// A record that a person made has no policy, and needs none.

@@ -29,12 +29,14 @@ impl Truth {
         self.count("act open");
         self.audit(replica, &format!("opens the record of {name}: {}", fence.spec.cause));
         self.opened(replica, fence);
+        let intended = &fence.status;
         // The status is a subresource: it is dropped at creation.
         let mut fence = NodeFence { status: NodeFenceStatus::default(), ..fence.clone() };
         fence.metadata.name = name;
         fence.metadata.uid = format!("fence-{}", self.store.next_uid());
         fence.metadata.creation_timestamp = Some(self.clock.wall());
         let stored = self.store.put_fence(fence, self.now());
+        self.created(&stored.metadata.uid, intended);
         self.record_is_in(&stored.spec.node_name, stored.status.phase);
         Ok(stored)
     }

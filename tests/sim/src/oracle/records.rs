@@ -46,6 +46,7 @@ impl Truth {
         if let Some(intent) = next.intent.as_ref().filter(|_| next.intent != stored.status.intent) {
             self.acts_in_term(replica, intent.epoch);
         }
+        self.check_first_status(stored, next);
         let (was, is) = (stored.status.phase, next.phase);
         let uid = stored.metadata.uid.clone();
         if !is_edge(was, is) {

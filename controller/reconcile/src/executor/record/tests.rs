@@ -1,4 +1,6 @@
-//! Writing what came of a step where the API server does not answer at first.
+//! Writing records where the API server does not answer at first.
+
+mod unanswered;
 
 use std::{
     cell::RefCell,
@@ -12,6 +14,7 @@ use nodewell_remediation::{
         Meta,
         fence::{Confirmation, NodeFenceSpec, NodeFenceStatus, Phase},
     },
+    node_report::NodeReport,
     snapshot::PowerState,
     time::Moment,
 };
@@ -162,9 +165,10 @@ async fn a_change_of_phase_is_a_line_also_where_the_watch_shows_it_first() {
         let of = off_confirmed();
         NodeFence { status: NodeFenceStatus { phase, ..of.status.clone() }, ..of }
     };
-    executor.open(phase(Phase::Isolating), &LeaseDeadline::new(1, until)).await;
+    let lease_deadline = LeaseDeadline::new(1, until);
+    executor.open(phase(Phase::Isolating), &lease_deadline).await;
     for next in [Phase::OffConfirmed, Phase::OffConfirmed, Phase::PodsReleased] {
-        executor.save(phase(next), EventDraft::normal(Message::plain("FenceOffConfirmed/still"))).await;
+        executor.save(phase(next), why(), &lease_deadline).await;
     }
     let changes = lines.lock().unwrap();
     let changes: Vec<_> = changes
@@ -269,4 +273,115 @@ async fn a_server_that_is_down_is_asked_ever_less_often_and_only_in_this_term() 
     let down = Interfering { is_down: true, ..interfering(|_, _| {}) };
     let (_, saves, is_reported) = written(&down).await;
     assert!((12..=15).contains(&saves) && !is_reported, "0.1 s, 0.2 s, 0.4 s and so on up to 2 s: {saves}");
+}
+
+type Happens = fn(&mut Option<NodeFence>, &NodeFence);
+
+/// What came of one save of the next phase.
+struct Saved {
+    events: Vec<NodeEvent>,
+    /// Of the phase, in the audit.
+    changes: Vec<(Option<Phase>, Phase)>,
+    /// The record, as the next decision has it.
+    known: Option<NodeFence>,
+    /// How often the time until the power off was measured.
+    measured: u64,
+    saves: u32,
+    took: Duration,
+}
+
+fn released() -> NodeFence {
+    let mut next = off_confirmed();
+    next.status.phase = Phase::PodsReleased;
+    next
+}
+
+/// As the API server has what was written.
+fn written_as(mut fence: NodeFence) -> Option<NodeFence> {
+    fence.metadata.resource_version = "2".into();
+    Some(fence)
+}
+
+fn why() -> EventDraft {
+    EventDraft::normal(Message::plain("FenceOffConfirmed/still"))
+}
+
+async fn saved(cluster: &Interfering) -> Saved {
+    let clock = Clock::counted(Timestamp::constant(1000, 0));
+    let cache = Cache::new(clock, Limits::default());
+    cache.publish(vec![NodeReport { node: "n".into(), policy: Some("p".into()), ..NodeReport::default() }]);
+    cache.apply_fence(off_confirmed());
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let taken = Arc::clone(&lines);
+    let audit = Audit::new(move |entry: AuditEntry| match entry.what {
+        Audited::Phase { from, to, .. } => taken.lock().unwrap().push((from, to)),
+        other => panic!("{other:?}"),
+    });
+    let executor = Executor::new(cluster, &(), &cache, clock, Settings { audit, ..Settings::default() });
+    let (_open, until) = watch::channel(Moment(Duration::from_secs(20)));
+    let begun = clock.moment();
+    let events = executor.save(released(), why(), &LeaseDeadline::new(1, until)).await;
+    let changes = lines.lock().unwrap().clone();
+    let known = cache.with(|snapshot| snapshot.fences.get("n").cloned());
+    let (measured, saves) = (cache.spans().off.count(), *cluster.saves.borrow());
+    Saved { events, changes, known, measured, saves, took: clock.moment().since(begun) }
+}
+
+/// Also where a person aborted it meanwhile: nothing but its status is ours.
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_to_a_save_that_was_stored_is_as_good_as_one_that_came() {
+    let ways: [Happens; 2] = [
+        |stored, next| *stored = written_as(next.clone()),
+        |stored, next| {
+            *stored = written_as(next.clone());
+            stored.iter_mut().for_each(|fence| fence.spec.abort = true);
+        },
+    ];
+    for way in ways {
+        let cluster = interfering(way);
+        let saved = saved(&cluster).await;
+        assert_eq!(saved.events, [node_event(&off_confirmed(), why())]);
+        assert_eq!(saved.changes, [(Some(Phase::OffConfirmed), Phase::PodsReleased)]);
+        assert_eq!(saved.known, *cluster.stored.borrow());
+        assert_eq!((saved.measured, saved.saves, saved.took), (1, 1, Duration::ZERO));
+    }
+}
+
+/// The next decision is made of what is there, and not without a rest.
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_to_a_save_that_was_not_stored_is_no_event_and_no_change_of_phase() {
+    let ways: [(&str, Happens); 5] = [
+        ("it is as it was", |_, _| {}),
+        ("another client wrote before", |stored, _| {
+            *stored = written_as(off_confirmed());
+            stored.iter_mut().for_each(|fence| fence.status.failures = 9);
+        }),
+        ("another client wrote the same phase", |stored, next| {
+            *stored = written_as(next.clone());
+            stored.iter_mut().for_each(|fence| fence.status.failures = 9);
+        }),
+        ("another record has the name", |stored, next| {
+            *stored = written_as(next.clone());
+            stored.iter_mut().for_each(|fence| fence.metadata.uid = "v".into());
+        }),
+        ("it is gone", |stored, _| *stored = None),
+    ];
+    for (what, way) in ways {
+        let cluster = interfering(way);
+        let saved = saved(&cluster).await;
+        assert_eq!((saved.events.len(), saved.changes.len(), saved.measured), (0, 0, 0), "{what}");
+        assert_eq!(saved.known, *cluster.stored.borrow(), "{what}");
+        assert_eq!((saved.saves, saved.took), (1, Duration::from_secs(1)), "{what}");
+    }
+}
+
+/// That it cannot be read is no sign that it is gone, nor that it was stored; in this term it is read again and again.
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_to_a_save_whose_record_cannot_be_read_leaves_what_was_known() {
+    let down = Interfering { is_down: true, ..interfering(|stored, next| *stored = written_as(next.clone())) };
+    let saved = saved(&down).await;
+    assert_eq!(saved.known, Some(off_confirmed()));
+    assert_eq!((saved.events.len(), saved.changes.len(), saved.measured), (0, 0, 0));
+    assert_eq!(saved.saves, 1);
+    assert!((21..=23).contains(&saved.took.as_secs()), "to the end of the term, and a rest: {:?}", saved.took);
 }

@@ -170,7 +170,7 @@ async fn each_change_of_a_record_has_a_line_once_it_is_stored() {
     let (mut stage, trail) = staged(IntendedOp::PowerOff, Phase::Pending).await;
     stage.double.truth.borrow_mut().fence = None;
     stage.cache.with(|snapshot| snapshot.fences.clear());
-    act(&stage, &trail, Action::Open(boxed(&stage.fence))).await;
+    act(&stage, &trail, Action::Open(boxed(&stage.to_open()))).await;
     assert_eq!(trail.order(), ["open", "save", "none to Pending"]);
     stage.fence.status.failures = 2;
     let save = |stage: &Stage| Action::Save { fence: boxed(&stage.fence), why: why() };

@@ -15,6 +15,7 @@ use nodewell_remediation::{
 };
 use tokio::time::{Instant, sleep};
 
+use super::stage::stored;
 use crate::{
     api_error::ApiError,
     cluster::{
@@ -204,10 +205,11 @@ impl Records for Double {
         self.call("claim", "").await
     }
 
-    /// The status of what is created is dropped.
+    /// The status of what is created is dropped, and its UID is the API server's.
     async fn open(&self, fence: &NodeFence) -> Result<NodeFence, ApiError> {
+        assert_eq!((fence.metadata.uid.as_str(), fence.metadata.resource_version.as_str()), ("", ""));
         self.call("open", "").await?;
-        let created = NodeFence { status: NodeFenceStatus::default(), ..fence.clone() };
+        let created = NodeFence { metadata: stored(), status: NodeFenceStatus::default(), ..fence.clone() };
         self.truth.borrow_mut().fence = Some(created.clone());
         Ok(created)
     }

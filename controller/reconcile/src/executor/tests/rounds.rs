@@ -276,7 +276,7 @@ async fn a_record_is_opened_whole_and_after_the_node_was_claimed() {
             snapshot.peer_leases.are_kept = are_kept;
             snapshot.fences.clear();
         });
-        let events = act(&stage, Action::Open(boxed(&stage))).await;
+        let events = act(&stage, Action::Open(Box::new(stage.to_open()))).await;
         assert_eq!(events.iter().map(|event| event.event.reason.as_str()).collect::<Vec<_>>(), ["RemediationOpened"]);
         let expected: &[&str] = if are_kept { &["claim", "open", "save"] } else { &["open", "save"] };
         assert_eq!(stage.names(), expected);
@@ -287,7 +287,7 @@ async fn a_record_is_opened_whole_and_after_the_node_was_claimed() {
     let stage = Stage::of(IntendedOp::PowerOff).await;
     stage.cache.with(|snapshot| snapshot.peer_leases.are_kept = true);
     stage.double.truth.borrow_mut().silent.insert("claim");
-    assert!(act(&stage, Action::Open(boxed(&stage))).await.is_empty());
+    assert!(act(&stage, Action::Open(Box::new(stage.to_open()))).await.is_empty());
     assert_eq!(stage.names(), ["claim"], "a node that is not claimed gets no record");
 }
 

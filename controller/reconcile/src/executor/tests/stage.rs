@@ -74,13 +74,18 @@ pub(super) fn lease() -> LeaseView {
     }
 }
 
+/// What the API server gives to the record.
+pub(super) fn stored() -> Meta {
+    Meta { name: "n".into(), uid: "f".into(), resource_version: "9".into(), ..Meta::default() }
+}
+
 /// As it is stored when the act is about to begin.
 fn record(op: IntendedOp, at: Timestamp, pods: usize) -> NodeFence {
     let pods = u32::try_from(pods).expect("a few");
     let off =
         Confirmation { at, reads: 2, by: vec!["ipmi".into()], boot_id: "old".into(), already_off: false, epoch: EPOCH };
     NodeFence {
-        metadata: Meta { name: "n".into(), uid: "f".into(), resource_version: "9".into(), ..Meta::default() },
+        metadata: stored(),
         spec: NodeFenceSpec { node_name: "n".into(), node_uid: "n-uid".into(), ..NodeFenceSpec::default() },
         status: NodeFenceStatus {
             intent: Some(Intent { op, epoch: EPOCH, at, pods }),
@@ -135,6 +140,11 @@ impl Stage {
 
     pub(super) fn wrote_handover(&self) {
         self.cache.decided_at().into_iter().for_each(|at| self.cache.wrote_handover(at));
+    }
+
+    /// The record as a decision opens it.
+    pub(super) fn to_open(&self) -> NodeFence {
+        NodeFence { metadata: Meta { name: "n".into(), ..Meta::default() }, ..self.fence.clone() }
     }
 
     /// The record as another one, in the store and in the decision.

@@ -209,7 +209,7 @@ async fn a_new_record_whose_status_cannot_be_written_is_tried_ever_less_often_an
     let mut stage = Stage::of(IntendedOp::PowerOff).await;
     stage.term = Duration::from_secs(20);
     stage.double.truth.borrow_mut().silent.extend(["save", "fence"]);
-    let events = act(&stage, Action::Open(Box::new(stage.fence.clone()))).await;
+    let events = act(&stage, Action::Open(Box::new(stage.to_open()))).await;
     let saves = stage.times("save").len();
     assert!(events.is_empty() && (12..=15).contains(&saves), "0.1 s, 0.2 s, 0.4 s and so on up to 2 s: {saves}");
 }

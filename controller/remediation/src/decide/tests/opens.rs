@@ -3,6 +3,13 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::{
+    api::{
+        CORDONED_BY, REMEDIATION_TAINT,
+        fence::{NodeFenceStatus, OwnChanges},
+    },
+    facts::{Effect, Taint},
+};
 
 #[test]
 fn a_dead_node_gets_a_record_that_says_why() {
@@ -109,6 +116,57 @@ fn a_record_begins_with_what_is_known_of_its_node() {
     assert_eq!((status.boot_id.as_str(), status.system_uuid.as_str()), ("boot", "uuid"));
     assert!(status.own_changes.cordon, "by the policy of this record");
     assert_eq!(status.earlier_cycles, [wall(500)]);
+}
+
+/// What the status of `n0`'s record was to be, and what is saved a second later onto the record that its creation left,
+/// after `change`.
+fn after_creation(change: fn(&mut NodeFence)) -> (NodeFenceStatus, NodeFence) {
+    let mut snapshot = snapshot_of(1, vec![policy("p", vec![cordon(), power_cycle()])]);
+    let node = snapshot.nodes.get_mut("n0").unwrap();
+    node.unschedulable = true;
+    node.annotations.insert(CORDONED_BY.into(), "p".into());
+    node.taints = vec![Taint { key: REMEDIATION_TAINT.into(), value: String::new(), effect: Effect::NoSchedule }];
+    let cycles = BTreeMap::from([("n0".to_owned(), BTreeMap::from([(wall(500), at(500))]))]);
+    let first = decide(&snapshot, Memory::default().with_cycles(&cycles), now(1000));
+    store(&mut snapshot, &first, 1000);
+    let fence = snapshot.fences.get_mut("n0").unwrap();
+    let intended = std::mem::take(&mut fence.status);
+    change(fence);
+    let second = decide(&snapshot, first.memory, now(1001));
+    let [Action::Save { fence, .. }] = &second.actions[..] else { panic!("{:?}", second.actions) };
+    (intended, (**fence).clone())
+}
+
+/// Its leader ended, or was not answered, before it wrote the status.
+#[test]
+fn a_record_whose_status_was_never_written_begins_with_what_is_known_of_its_node() {
+    let (intended, saved) = after_creation(|_| {});
+    assert!(intended.own_changes.cordon && intended.own_changes.taints.len() == 1, "{intended:?}");
+    assert_eq!((saved.status.phase, saved.metadata.uid.as_str()), (Phase::Isolating, "fence-n0"));
+    assert_eq!(saved.status.own_changes, intended.own_changes);
+    assert_eq!(saved.status.earlier_cycles, [wall(500)]);
+    let (intended, by_hand) = after_creation(|fence| fence.spec.policy.clear());
+    let own = &by_hand.status.own_changes;
+    assert!(
+        !own.cordon && own.taints == intended.own_changes.taints,
+        "the cordon is of a policy, the taint is ours: {own:?}"
+    );
+    assert_eq!(by_hand.status.earlier_cycles, [wall(500)]);
+}
+
+/// It was taken back, or is another's.
+#[test]
+fn what_a_status_that_was_written_does_not_have_is_not_added() {
+    let (_, saved) = after_creation(|fence| fence.status.epoch = 1);
+    assert_eq!(saved.status.own_changes, OwnChanges::default());
+    assert_eq!(saved.status.earlier_cycles, []);
+}
+
+/// It was opened for another Node of its name, whose marks these are not.
+#[test]
+fn a_record_of_another_node_takes_up_no_marks_of_this_one() {
+    let (_, saved) = after_creation(|fence| fence.spec.node_uid = "uid-before".into());
+    assert_eq!((saved.status.phase, saved.status.own_changes), (Phase::Closed, OwnChanges::default()));
 }
 
 /// The first step alone is what a record begins with.

@@ -1,7 +1,11 @@
 //! When the controller would be done with a node, beside the cluster.
 
 use nodewell_remediation::{
-    api::policy::RemediationPolicy,
+    api::{
+        Meta,
+        fence::{NodeFence, NodeFenceSpec, NodeFenceStatus},
+        policy::RemediationPolicy,
+    },
     snapshot::{HostView, Quorum},
 };
 use serde_json::{Value, json};
@@ -120,6 +124,64 @@ fn of_a_dead_node_the_policy_that_cuts_its_power_decides() {
         let is_fenced = decides == "lost";
         assert_eq!((found.policy.as_str(), found.off.is_some()), (decides, is_fenced), "{mode} {name}");
         assert_eq!(found.blockers.is_empty(), is_fenced, "{mode} {name}: {:?}", found.blockers);
+    }
+}
+
+/// `SILENT`, and the policy acts by that.
+fn by_silence() -> Snapshot {
+    snapshot(SILENT, |spec| spec["fast"] = json!({ "silentFor": "15s", "unreachableFrom": 2 }))
+}
+
+/// By the silence alone it is not dead yet: until then none steps aside, whatever its steps are.
+#[test]
+fn a_policy_acts_by_the_silence_if_it_is_the_first_by_name_that_is_true_by_it() {
+    let beside = |when: &str, name: &str| {
+        let only_cordons = snapshot(when, |spec| spec["steps"] = json!([{ "cordon": {} }]));
+        let mut both = by_silence();
+        both.policies.push(Policy { name: name.into(), ..only_cordons.policies[0].clone() });
+        both.policies.sort_by(|a, b| a.name.cmp(&b.name));
+        both
+    };
+    let early = Some(Duration::from_secs(15));
+    for (when, name, silent_for) in
+        [(SILENT, "a-cordons", None), (SILENT, "z-cordons", early), (LOST, "a-cordons", early)]
+    {
+        let found = remediation(&beside(when, name), "n1", &fenced(), now()).unwrap();
+        assert_eq!(found.policy, "lost", "{name}: it decides once the node is dead");
+        assert_eq!((found.silent_for, found.evidence.is_some()), (silent_for, silent_for.is_some()), "{when} {name}");
+    }
+}
+
+/// A record gives way no sooner than its node is dead; that of another node is in no way.
+#[test]
+fn a_policy_does_not_act_by_the_silence_while_another_has_the_nodes_record() {
+    let early = Some(Duration::from_secs(15));
+    for (node, policy, silent_for) in [("n1", "lost", early), ("n1", "a-cordons", None), ("n2", "a-cordons", early)] {
+        let mut snapshot = by_silence();
+        let record = NodeFence {
+            metadata: Meta { name: node.into(), uid: "f".into(), ..Meta::default() },
+            spec: NodeFenceSpec {
+                node_name: node.into(),
+                node_uid: node.into(),
+                policy: policy.into(),
+                ..NodeFenceSpec::default()
+            },
+            status: NodeFenceStatus::default(),
+        };
+        snapshot.fences.insert(node.into(), record);
+        let found = remediation(&snapshot, "n1", &fenced(), now()).unwrap();
+        assert_eq!((found.policy.as_str(), found.silent_for), ("lost", silent_for), "{policy} of {node}");
+    }
+}
+
+/// Ages are whole seconds: by a limit of just that long it is true one second later.
+#[test]
+fn a_policy_acts_by_the_silence_that_its_predicate_waits_for_too() {
+    for (limit, silent_for) in [(15, Some(Duration::from_secs(15))), (16, None)] {
+        let when = format!("conditions.Ready.status != 'True' || lease.age > duration('{limit}s')");
+        let fast = |spec: &mut Value| spec["fast"] = json!({ "silentFor": "15s", "unreachableFrom": 2 });
+        let found = remediation(&snapshot(&when, fast), "n1", &fenced(), now()).unwrap();
+        assert_eq!(found.silent_for, silent_for, "{limit} s");
     }
 }
 

@@ -259,6 +259,21 @@ async fn of_slow_ones_that_are_configured_otherwise_one_is_asked_at_a_time() {
     .await;
 }
 
+/// Its turn comes when that has ended.
+#[tokio::test(start_paused = true)]
+async fn one_that_is_configured_otherwise_while_it_is_asked_delays_no_other() {
+    with(async |double, cache, _| {
+        add(cache, "n", "u");
+        sleep(TICK * 2).await;
+        add(cache, "dead", "u");
+        sleep(TICK * 2).await;
+        double.changed.borrow_mut().extend(["dead", "n"].map(str::to_owned));
+        sleep(TICK * 2).await;
+        assert_eq!([double.times("dead"), double.times("n")], [0, 2]);
+    })
+    .await;
+}
+
 /// The Secret that they share is another: each look finds that of the nodes that it looks at.
 #[tokio::test(start_paused = true)]
 async fn nodes_that_are_configured_otherwise_are_asked_one_after_the_other() {
