@@ -1,7 +1,10 @@
 //! How long the faults took: by the times at which the API server took condition and Event, which a slow look from
 //! outside makes no later.
 
-use std::{fmt::Write as _, time::Duration};
+use std::{
+    fmt::{self, Write as _},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 
@@ -19,8 +22,40 @@ impl Latency {
     }
 }
 
+impl fmt::Display for Latency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "condition {:?}, Event {:?}", self.condition, self.event)
+    }
+}
+
+/// All that were measured so far. Their distribution is printed when this is dropped: also where the case fails.
+#[derive(Debug, Default)]
+pub(super) struct Latencies(Vec<Latency>);
+
+impl Latencies {
+    pub(super) fn push(&mut self, latency: Latency) {
+        self.0.push(latency);
+    }
+
+    /// None took longer.
+    pub(super) fn judge(&self, limit: Duration) {
+        for (what, of) in columns() {
+            let took = self.0.iter().map(of).enumerate();
+            let late: Vec<(usize, Duration)> = took.filter(|(_, took)| *took > limit).collect();
+            let (count, all) = (late.len(), self.0.len());
+            assert!(late.is_empty(), "{count} of {all} took longer than {limit:?} to their {what}: {late:?}");
+        }
+    }
+}
+
+impl Drop for Latencies {
+    fn drop(&mut self) {
+        eprint!("{}", table(&self.0));
+    }
+}
+
 /// The distribution of both, a line each.
-pub(super) fn table(all: &[Latency]) -> String {
+fn table(all: &[Latency]) -> String {
     let mut text = String::new();
     for (what, of) in columns() {
         let mut sorted: Vec<Duration> = all.iter().map(of).collect();
@@ -33,19 +68,6 @@ pub(super) fn table(all: &[Latency]) -> String {
         );
     }
     text
-}
-
-/// None took longer.
-pub(super) fn judge(all: &[Latency], limit: Duration) {
-    for (what, of) in columns() {
-        let late: Vec<(usize, Duration)> = all.iter().map(of).enumerate().filter(|(_, took)| *took > limit).collect();
-        assert!(
-            late.is_empty(),
-            "{} of {} took longer than {limit:?} to their {what}: {late:?}",
-            late.len(),
-            all.len()
-        );
-    }
 }
 
 type Column = fn(&Latency) -> Duration;

@@ -3,6 +3,7 @@
 mod chosen;
 mod fenced;
 mod judged;
+mod parts;
 mod shown;
 mod signalled;
 mod summed_up;
@@ -12,7 +13,16 @@ use nodewell_tests::suite::Suite;
 
 pub(crate) fn list(suite: &mut Suite) {
     suite.behaviour("soak");
-    [chosen::list, fenced::list, judged::list, shown::list, signalled::list, summed_up::list, watched::list]
-        .iter()
-        .for_each(|list| list(suite));
+    [
+        chosen::list,
+        fenced::list,
+        judged::list,
+        parts::list,
+        shown::list,
+        signalled::list,
+        summed_up::list,
+        watched::list,
+    ]
+    .iter()
+    .for_each(|list| list(suite));
 }

@@ -20,6 +20,8 @@ const GROUP: &str = "nodewell:controllers";
 const APPROVER_UNIT: &str = "[Service]\nLoadCredential=approver:/etc/nodewell/approver.kubeconfig\n";
 const APPROVER_CONFIG: &str =
     "[approver]\nenabled = true\nkubeconfig = \"/run/credentials/nodewell-controller.service/approver\"\n";
+/// Cases and a soak read all records again and again; a day's copies of those that ended would be hundreds.
+const RECORDS: &str = "[records]\nkeep-ended = \"15m\"\n";
 
 /// It ends when dropped.
 #[derive(Debug)]
@@ -57,7 +59,7 @@ impl ControllerHost {
         machine.install(package);
         self.write_kubeconfig(control_plane, USER, "/etc/nodewell/controller.kubeconfig");
         let config = format!(
-            "dry-run = false\nprobes = [\"{}:6443\"]\n[leader]\nidentity = \"{}\"\n",
+            "dry-run = false\nprobes = [\"{}:6443\"]\n[leader]\nidentity = \"{}\"\n{RECORDS}",
             control_plane.address(),
             self.name
         );

@@ -31,10 +31,10 @@ const CONDITIONS: [&str; 8] = [
     "FenceReady",
     "ReadonlyFilesystem",
     "DiskUnhealthy",
-    "TasksUnhealthy",
+    "KernelUnhealthy",
     "FrequentKubeletRestart",
 ];
-const OUTER: [&str; 7] = [
+const OUTER: [&str; 10] = [
     "CpuPressureHigh",
     "MemoryPressureHigh",
     "IoPressureHigh",
@@ -42,6 +42,9 @@ const OUTER: [&str; 7] = [
     "FilesystemFull",
     "FrequentUnregisterNetDevice",
     "KernelDeadlock",
+    "AgentStateUnwritable",
+    "MountHung",
+    "TasksUnhealthy",
 ];
 
 fn planted(fault: Fault, node: Option<&str>, is_over: bool) -> Planted {

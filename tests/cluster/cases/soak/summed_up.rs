@@ -9,10 +9,11 @@ use nodewell_cluster::{
         Order,
         act::Verdict,
         fault::Fault,
-        memory::{Footprint, Memory},
+        memory::{Footprint, Memory, least},
         outcome::{Outcome, Run},
         percentile::percentile,
         policies, report,
+        setting::Setting,
         trial::{Miss, Times, wait},
         watch::Finding,
     },
@@ -28,6 +29,7 @@ pub(super) fn list(suite: &mut Suite) {
         .case("fewer_faults_are_enough_where_fewer_are_asked_for", fewer_faults_are_enough_where_fewer_are_asked_for)
         .case("memory_at_the_end_is_what_it_was_within_a_margin", memory_at_the_end_is_what_it_was_within_a_margin)
         .case("memory_is_summed_up_over_processes", memory_is_summed_up_over_processes)
+        .case("memory_of_several_looks_is_the_least", memory_of_several_looks_is_the_least)
         .case("half_a_line_is_none", half_a_line_is_none)
         .case("a_wait_ends_with_what_comes_its_limit_or_the_soak", a_wait_ends_with_what_comes_its_limit_or_the_soak)
         .case("policies_have_room_for_a_soak", policies_have_room_for_a_soak);
@@ -45,24 +47,24 @@ fn percentiles_are_times_that_were_measured() {
     assert_eq!(percentile(&[], 50), None);
 }
 
-fn outcome(fault: Fault, times: [Option<u64>; 3]) -> Outcome {
+pub(super) fn outcome(fault: Fault, times: [Option<u64>; 3]) -> Outcome {
     let [found, acted, over] = times.map(|time| time.map(seconds));
     let times = Times { found, by: "record", acted, over };
     let (missed, breaches) = (None, Vec::new());
     Outcome { number: 1, at: Timestamp::UNIX_EPOCH, fault, node: "w2".to_owned(), times, missed, breaches }
 }
 
-fn finding(verdict: Verdict) -> Finding {
+pub(super) fn finding(verdict: Verdict) -> Finding {
     let (node, what, planted) = ("w3".to_owned(), "cordoned".to_owned(), "plug pulled on w2".to_owned());
     Finding { at: Timestamp::UNIX_EPOCH, node, what, verdict, planted }
 }
 
 /// Half of it is anonymous.
-fn memory(kib: u64) -> BTreeMap<String, Memory> {
+pub(super) fn memory(kib: u64) -> BTreeMap<String, Memory> {
     BTreeMap::from([("w1".to_owned(), Memory { resident_kib: kib, anonymous_kib: kib / 2, peak_kib: kib })])
 }
 
-fn run() -> Run {
+pub(super) fn run() -> Run {
     let outcomes = vec![
         outcome(Fault::PlugPulled, [Some(16), Some(20), Some(90)]),
         outcome(Fault::PlugPulled, [Some(18), Some(24), Some(100)]),
@@ -72,6 +74,7 @@ fn run() -> Run {
     ];
     Run {
         seed: 42,
+        setting: Setting { commit: "0a1b2c3-dirty".to_owned(), cores: 2, kernel: "6.1.0".to_owned() },
         begun: Timestamp::UNIX_EPOCH,
         lasted: seconds(600),
         at_least: outcomes.len(),
@@ -90,7 +93,7 @@ fn run() -> Run {
 
 fn a_run_is_clean_if_nothing_is_missed_or_wrong() {
     type Change = fn(&mut Run);
-    let cases: [(&str, Change, bool); 11] = [
+    let cases: [(&str, Change, bool); 13] = [
         ("as it is", |_| (), true),
         ("missed", |run| run.outcomes[0].missed = Some("not within 60 s".to_owned()), false),
         ("second writer", |run| run.outcomes[0].breaches.push("two writers".to_owned()), false),
@@ -100,6 +103,8 @@ fn a_run_is_clean_if_nothing_is_missed_or_wrong() {
         ("nothing planted", |run| (run.at_least, run.outcomes) = (0, Vec::new()), false),
         ("one too few", |run| run.at_least += 1, false),
         ("ended early", |run| run.ended = Some("by a signal".to_owned()), false),
+        ("looked at seldom", |run| run.looks = 120, true),
+        ("not looked at", |run| run.looks = 119, false),
         ("memory not seen at the end", |run| run.memory.end.clear(), false),
         ("memory not seen at all", |run| run.memory = Footprint::default(), false),
     ];
@@ -124,7 +129,7 @@ fn what_is_no_proof_says_why() {
         "faults missed: 1",
         "acts without a cause: 1",
         "false reports: 2",
-        "faults planted: 4, of 100 that are needed; give it more --minutes, or ask for fewer by --faults",
+        "faults planted: 4, of 100 that are needed; give it more --minutes, or ask for fewer by --least",
         "w1 has 20.0 MiB of anonymous memory at the end, 10.0 at the start; 2.0 more are no leak",
     ];
     assert_eq!(run.failures(), expected);
@@ -138,8 +143,16 @@ fn what_is_no_proof_says_why() {
 }
 
 fn fewer_faults_are_enough_where_fewer_are_asked_for() {
-    for (faults, at_least) in [(None, 100), (Some(5), 5), (Some(100), 100), (Some(300), 100)] {
-        assert_eq!(Order { seed: 1, lasts: seconds(1), faults }.at_least(), at_least, "{faults:?}");
+    for (faults, least, at_least) in [
+        (None, None, 100),
+        (Some(5), None, 5),
+        (Some(100), None, 100),
+        (Some(300), None, 100),
+        (None, Some(1), 1),
+        (Some(300), Some(200), 200),
+    ] {
+        let order = Order { seed: 1, lasts: seconds(1), faults, least };
+        assert_eq!(order.at_least(), at_least, "{faults:?} {least:?}");
     }
 }
 
@@ -168,6 +181,7 @@ fn the_report_has_what_was_found_and_what_was_not() {
     assert_eq!(words("agent killed"), "agent killed 1 1 0 2.0 / 2.0 - 10.0 / 10.0");
     assert_eq!(words("w1 "), "w1 20.0 22.0 30.0 10.0 11.0");
     assert!(!text.contains("API server away  "), "it was not planted: {text}");
+    assert!(text.contains("\ncommit 0a1b2c3-dirty, 2 cores, kernel 6.1.0\n"), "{text}");
     assert!(line("seed 42").contains("4 faults in 10 min, 4 found, 0 missed; 2 nodes fenced, 2 powers off"), "{text}");
 
     run.outcomes[1].missed = Some("not within 180 s".to_owned());
@@ -213,6 +227,15 @@ fn memory_is_summed_up_over_processes() {
         footprint.see(&BTreeMap::from([("w1".to_owned(), Memory { peak_kib, ..memory })]));
     }
     assert_eq!(footprint.highest_kib["w1"], 12000);
+}
+
+fn memory_of_several_looks_is_the_least() {
+    assert_eq!(least(&[]), BTreeMap::new());
+    let looks = [memory(30), memory(10), BTreeMap::new(), memory(20)];
+    assert_eq!(least(&looks), memory(10));
+    let other = BTreeMap::from([("c1".to_owned(), memory(40)["w1"])]);
+    let both: BTreeMap<_, _> = memory(30).into_iter().chain(other.clone()).collect();
+    assert_eq!(least(&[memory(30), other]), both);
 }
 
 fn half_a_line_is_none() {

@@ -9,10 +9,10 @@ use nodewell_cluster::soak::{
     act::{
         Act::{self, Condition, Cordon, OutOfService, Record},
         Planted,
-        Verdict::{False, Wrong},
+        Verdict::{False, Outer, Wrong},
     },
     fault::Fault::{self, DiskFailed, PlugPulled},
-    watch::{Shown, State, shown},
+    watch::{Shown, State, Why, shown},
 };
 use nodewell_tests::suite::Suite;
 use serde_json::{Value, json};
@@ -21,6 +21,11 @@ pub(super) fn list(suite: &mut Suite) {
     suite
         .case("an_act_is_judged_once_when_it_begins", an_act_is_judged_once_when_it_begins)
         .case("an_order_is_judged_once", an_order_is_judged_once)
+        .case("a_condition_that_counts_says_why", a_condition_that_counts_says_why)
+        .case(
+            "an_agents_state_is_of_the_outer_machine_for_its_disk",
+            an_agents_state_is_of_the_outer_machine_for_its_disk,
+        )
         .case("a_second_order_of_one_fault_is_wrong", a_second_order_of_one_fault_is_wrong)
         .case("a_release_that_no_reading_preceded_is_wrong", a_release_that_no_reading_preceded_is_wrong)
         .case("a_release_after_the_node_was_turned_on_is_wrong", a_release_after_the_node_was_turned_on_is_wrong)
@@ -71,6 +76,37 @@ fn an_order_is_judged_once() {
     state.ordered("w2", &["set power 1"]);
     assert_eq!((state.findings.len(), state.findings[1].node.as_str()), (2, "w2"));
     assert_eq!(state.findings[1].planted, "plug pulled on w1");
+}
+
+/// One Node with a condition that is True.
+fn reported(name: &str, reason: &str, message: &str) -> BTreeMap<String, Shown> {
+    let condition = json!({ "type": name, "status": "True", "reason": reason, "message": message });
+    let node = json!({ "metadata": { "name": "w1" }, "status": { "conditions": [condition] } });
+    shown(&json!({ "items": [node] }), &json!({}), &json!({}))
+}
+
+fn a_condition_that_counts_says_why() {
+    let look = reported("DiskUnhealthy", "RaidDegraded", "1 of 2 disks is gone");
+    let why = Why { reason: "RaidDegraded".to_owned(), message: "1 of 2 disks is gone".to_owned() };
+    assert_eq!(look["w1"].whys["DiskUnhealthy"], why);
+    let mut state = State::default();
+    state.shown(&look);
+    assert_eq!(found(&state), ["DiskUnhealthy is True: RaidDegraded: 1 of 2 disks is gone (Ready is not there)"]);
+    let line = state.findings[0].line();
+    let expected =
+        " w1: DiskUnhealthy is True: RaidDegraded: 1 of 2 disks is gone (Ready is not there); planted was: nothing";
+    assert!(line.starts_with("FALSE REPORT: ") && line.ends_with(expected), "{line}");
+}
+
+fn an_agents_state_is_of_the_outer_machine_for_its_disk() {
+    for (reason, verdict) in
+        [("StateHangs", Outer), ("StateDiskFull", Outer), ("StateInUse", False), ("StateReadOnly", False)]
+    {
+        let mut state = State::default();
+        state.shown(&reported("AgentStateUnwritable", reason, "not saved"));
+        let found: Vec<_> = state.findings.iter().map(|one| (one.verdict, one.counts())).collect();
+        assert_eq!(found, [(verdict, verdict == False)], "{reason}");
+    }
 }
 
 fn a_second_order_of_one_fault_is_wrong() {

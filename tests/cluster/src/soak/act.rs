@@ -15,9 +15,9 @@ const OWN: &str = "nodewell.dev/";
 /// The kubelet's own.
 pub(super) const KUBELETS: [&str; 5] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"];
 /// What all machines share with the outer one: its load, its disk, its clock, its one kernel, which lets go of network
-/// cards late and has tasks of all that hang. Such a report is true of that, and no fault that was planted is its
-/// cause.
-pub(super) const OUTER: [&str; 7] = [
+/// cards late and has tasks of all that hang. A slow disk holds up mounts and what agents save, and its tasks pile up.
+/// Such a report is true of that, and no fault that was planted is its cause.
+pub(super) const OUTER: [&str; 10] = [
     "CpuPressureHigh",
     "MemoryPressureHigh",
     "IoPressureHigh",
@@ -25,7 +25,13 @@ pub(super) const OUTER: [&str; 7] = [
     "FilesystemFull",
     "FrequentUnregisterNetDevice",
     "KernelDeadlock",
+    STATE,
+    "MountHung",
+    "TasksUnhealthy",
 ];
+/// An agent's state has faults of its own, too. Of the outer machine are a disk that is slow and one that is full.
+const STATE: &str = "AgentStateUnwritable";
+const OF_OUTER_DISK: [&str; 2] = ["StateHangs", "StateDiskFull"];
 
 /// One thing that was done or reported.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -128,6 +134,14 @@ pub enum Verdict {
     False,
     /// Reported, and true of the machine that all others run on.
     Outer,
+}
+
+impl Verdict {
+    /// The same, once the reason of a condition is known.
+    pub(super) fn because(self, act: &Act, reason: &str) -> Self {
+        let is_agents = matches!(act, Act::Condition(name) if name == STATE) && !OF_OUTER_DISK.contains(&reason);
+        if self == Self::Outer && is_agents { Self::False } else { self }
+    }
 }
 
 /// Judges what was done to `node`, or reported of it.

@@ -1,6 +1,11 @@
 //! What nodewell's own processes take of each machine's memory.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    thread,
+    time::Duration,
+};
 
 use nodewell_tests::machine::Inside;
 
@@ -37,9 +42,25 @@ impl Memory {
     }
 }
 
-/// Of each machine by its name, of those that are on.
+/// How often memory is looked at for a start or an end, and how far apart: in one look a process may be at work.
+pub(super) const LOOKS: usize = 5;
+const BETWEEN: Duration = Duration::from_secs(3);
+
+/// Of several looks for each machine the one with the least of what a leak would take.
 #[must_use]
-pub fn of_machines(cluster: &Cluster) -> BTreeMap<String, Memory> {
+pub fn least(looks: &[BTreeMap<String, Memory>]) -> BTreeMap<String, Memory> {
+    let mut least = BTreeMap::<String, Memory>::new();
+    for (machine, memory) in looks.iter().flatten() {
+        let known = least.entry(machine.clone()).or_insert(*memory);
+        if memory.anonymous_kib < known.anonymous_kib {
+            *known = *memory;
+        }
+    }
+    least
+}
+
+/// Of each machine by its name, of those that are on.
+fn of_machines(cluster: &Cluster) -> BTreeMap<String, Memory> {
     let look = |inside: Inside, script: &str| Memory::of(&inside.run(["sh", "-c", script]).stdout);
     let workers = cluster.workers().iter().filter(|worker| worker.is_on());
     let agents = workers.filter_map(|worker| Some((worker.name().to_owned(), look(worker.inside(), OF_AGENT)?)));
@@ -54,7 +75,7 @@ pub fn of_machines(cluster: &Cluster) -> BTreeMap<String, Memory> {
 const MARGIN_PERCENT: u64 = 10;
 const MARGIN_KIB: u64 = 2 * 1024;
 
-/// At the start, at the end, and the highest between.
+/// At the start, which is taken again once the first faults are over; at the end; and the highest between.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Footprint {
     pub start: BTreeMap<String, Memory>,
@@ -63,6 +84,22 @@ pub struct Footprint {
 }
 
 impl Footprint {
+    /// The least of so many looks, which are seen, too.
+    pub(super) fn at_rest(&mut self, cluster: &Cluster, looks: usize) -> BTreeMap<String, Memory> {
+        let look = |number: usize| {
+            thread::sleep(if number == 0 { Duration::ZERO } else { BETWEEN });
+            self.look(cluster)
+        };
+        least(&(0..looks).map(look).collect::<Vec<_>>())
+    }
+
+    /// One more look of all machines, of those that do not end meanwhile.
+    pub(super) fn look(&mut self, cluster: &Cluster) -> BTreeMap<String, Memory> {
+        let now = catch_unwind(AssertUnwindSafe(|| of_machines(cluster))).unwrap_or_default();
+        self.see(&now);
+        now
+    }
+
     /// One more look.
     pub fn see(&mut self, now: &BTreeMap<String, Memory>) {
         for (machine, memory) in now {

@@ -8,6 +8,7 @@ use super::{
     act::Verdict,
     fault::Fault,
     memory::Footprint,
+    setting::Setting,
     trial::{Miss, Times, Trial},
     watch::Finding,
 };
@@ -68,6 +69,7 @@ impl Outcome {
 #[derive(Debug, Clone)]
 pub struct Run {
     pub seed: u64,
+    pub setting: Setting,
     pub begun: Timestamp,
     pub lasted: Duration,
     /// So many faults are a proof.
@@ -122,12 +124,18 @@ impl Run {
         let early = self.ended.as_ref().map(|why| format!("it ended early: {why}"));
         // Of one that ended early memory has not come to rest.
         let grown = if early.is_none() { self.memory.grown() } else { Vec::new() };
-        counted.chain(early).chain(self.too_few()).chain(grown).collect()
+        counted.chain(early).chain(self.too_few()).chain(self.not_watched()).chain(grown).collect()
+    }
+
+    /// A look takes a second or two; an API server that does not answer holds up some.
+    fn not_watched(&self) -> Option<String> {
+        let (looks, seconds) = (self.looks, self.lasted.as_secs());
+        (looks < seconds / 5).then(|| format!("the cluster was not looked at: {looks} looks in {seconds} s"))
     }
 
     fn too_few(&self) -> Option<String> {
         let (planted, needed) = (self.outcomes.len(), self.at_least.max(1));
-        let what = "give it more --minutes, or ask for fewer by --faults";
+        let what = "give it more --minutes, or ask for fewer by --least";
         (planted < needed).then(|| format!("faults planted: {planted}, of {needed} that are needed; {what}"))
     }
 

@@ -15,12 +15,24 @@ use super::{
 /// A table, what was missed or wrong, and the rows.
 #[must_use]
 pub fn text(run: &Run) -> String {
+    let of = format!("seed {}", run.seed);
+    let mut text = table(run);
+    let _ = writeln!(text, "{}\n{}\n", sentence(&of, run), run.setting);
+    text.push_str(&memory(&run.memory));
+    text.push_str(&what_was_wrong(run));
+    let rows = rows(&of, run, &grown(&run.memory));
+    let _ = write!(text, "\nFor docs/measurements.md:\n\n{rows}\n{}\n", verdict(&run.failures()));
+    text
+}
+
+/// A line for each kind, and what its figures are.
+pub(super) fn table(run: &Run) -> String {
     let mut text = format!(
         "\n{:<18} {:>7} {:>7} {:>7}  {:<17} {:<17} over\n",
         "fault", "planted", "found", "missed", "found after", "acted after"
     );
     for fault in Fault::ALL {
-        let its = of(run, fault);
+        let its = planted(run, fault);
         if its.is_empty() {
             continue;
         }
@@ -33,21 +45,15 @@ pub fn text(run: &Run) -> String {
     text.push_str(
         "Times are p50 / p99 in seconds since the fault was planted; of an API server, since its return.\n\n",
     );
-    text.push_str(&sentence(run));
-    text.push('\n');
-    text.push_str(&memory(&run.memory));
-    text.push_str(&what_was_wrong(run));
-    let _ = write!(text, "\nFor docs/measurements.md:\n\n{}\n{}\n", rows(run), verdict(run));
     text
 }
 
-/// What it comes to, in one line.
-fn verdict(run: &Run) -> String {
-    let failures = run.failures();
+/// Whether it is a proof, in one line.
+pub(super) fn verdict(failures: &[String]) -> String {
     if failures.is_empty() { "PASSED".to_owned() } else { format!("FAILED: {}", failures.join("; ")) }
 }
 
-fn of(run: &Run, fault: Fault) -> Vec<&Outcome> {
+fn planted(run: &Run, fault: Fault) -> Vec<&Outcome> {
     run.outcomes.iter().filter(|outcome| outcome.fault == fault).collect()
 }
 
@@ -61,14 +67,14 @@ fn spreads(outcomes: &[&Outcome]) -> [String; 3] {
     [spread(times(|one| one.times.found)), spread(times(|one| one.times.acted)), spread(times(|one| one.times.over))]
 }
 
-fn sentence(run: &Run) -> String {
+/// What it comes to; `of` these seeds.
+pub(super) fn sentence(of: &str, run: &Run) -> String {
     let minutes = run.lasted.as_secs_f64() / 60.0;
     let [found, _, over] = spreads(&run.outcomes.iter().collect::<Vec<_>>());
     let mut text = format!(
-        "seed {}: {} faults in {minutes:.0} min, {} found, {} missed; {} nodes fenced, {} powers off ordered; {} wrong \
+        "{of}: {} faults in {minutes:.0} min, {} found, {} missed; {} nodes fenced, {} powers off ordered; {} wrong \
          acts, {} false reports, {} releases without proof or second writers; found after {found} s, over after {over} \
          s; {} looks at the cluster",
-        run.seed,
         run.outcomes.len(),
         run.found(),
         run.missed(),
@@ -82,7 +88,6 @@ fn sentence(run: &Run) -> String {
     if let Some(why) = &run.ended {
         let _ = write!(text, "; ended early: {why}");
     }
-    text.push('\n');
     text
 }
 
@@ -107,17 +112,10 @@ fn memory(memory: &Footprint) -> String {
     text
 }
 
-fn what_was_wrong(run: &Run) -> String {
+pub(super) fn what_was_wrong(run: &Run) -> String {
     let mut text = String::new();
     for finding in &run.findings {
-        let verdict = match finding.verdict {
-            Verdict::Wrong => "WRONG ACT",
-            Verdict::False => "FALSE REPORT",
-            Verdict::Outer => "of the outer machine",
-            Verdict::Caused => continue,
-        };
-        let (at, node, what, planted) = (finding.at, &finding.node, &finding.what, &finding.planted);
-        let _ = writeln!(text, "{verdict}: {at} {node}: {what}; planted was: {planted}");
+        let _ = writeln!(text, "{}", finding.line());
     }
     for outcome in &run.outcomes {
         let which = format!("{} {} {} {}", outcome.number, outcome.at, outcome.node, outcome.fault);
@@ -130,24 +128,21 @@ fn what_was_wrong(run: &Run) -> String {
     text
 }
 
-/// Rows of a table of docs/measurements.md.
-#[must_use]
-pub fn rows(run: &Run) -> String {
+/// Rows of a table of docs/measurements.md, `of` these seeds.
+pub(super) fn rows(of: &str, run: &Run, grown: &str) -> String {
     let all: Vec<&Outcome> = run.outcomes.iter().filter(|outcome| outcome.fault.is_fenced()).collect();
     let [_, released, back] = spreads(&all);
     let [found, _, over] = spreads(&run.outcomes.iter().collect::<Vec<_>>());
     let minutes = run.lasted.as_secs_f64() / 60.0;
-    let kinds = Fault::ALL.into_iter().filter(|fault| !of(run, *fault).is_empty()).count();
-    let grown = grown(&run.memory);
+    let kinds = Fault::ALL.into_iter().filter(|fault| !planted(run, *fault).is_empty()).count();
     format!(
         "| measure | figure |\n|---|---|\n\
-         | soak with faults at random, seed {}, {} | {} faults of {kinds} kinds in {minutes:.0} min, one after another |\n\
+         | soak with faults at random, {of}, {} | {} faults of {kinds} kinds in {minutes:.0} min, one after another |\n\
          | found / missed / acts without a cause / false reports | {} / {} / {} / {} |\n\
          | nodes fenced; releases without proof or second writers | {}; {} |\n\
          | planted → found, p50 / p99; → all as before | {found} s; {over} s |\n\
          | a node is dead → its pods are released, p50 / p99; → given back | {released} s; {back} s |\n\
          | memory of each machine's own processes, from start to end | {grown} |\n",
-        run.seed,
         run.begun.strftime("%F"),
         run.outcomes.len(),
         run.found(),
@@ -159,7 +154,8 @@ pub fn rows(run: &Run) -> String {
     )
 }
 
-fn grown(memory: &Footprint) -> String {
+/// Each machine's own memory, from the start to the end.
+pub(super) fn grown(memory: &Footprint) -> String {
     let machines = memory.start.iter().map(|(machine, start)| match memory.end.get(machine) {
         Some(end) => {
             let (from, to) = (start.anonymous_kib, end.anonymous_kib);
@@ -199,7 +195,8 @@ pub fn json(run: &Run) -> Value {
         all.iter().map(|(name, one)| (name.clone(), of(one))).collect::<serde_json::Map<_, _>>()
     };
     json!({
-        "seed": run.seed, "begun": run.begun.to_string(), "seconds": run.lasted.as_secs_f64(),
+        "seed": run.seed, "commit": run.setting.commit, "cores": run.setting.cores, "kernel": run.setting.kernel,
+        "begun": run.begun.to_string(), "seconds": run.lasted.as_secs_f64(),
         "faults": run.outcomes.iter().map(outcome).collect::<Vec<_>>(),
         "findings": run.findings.iter().map(finding).collect::<Vec<_>>(),
         "at-least": run.at_least, "found": run.found(), "missed": run.missed(),

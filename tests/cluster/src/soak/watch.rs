@@ -13,7 +13,10 @@ use std::{
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::act::{Act, Planted, Verdict, judge};
+use super::{
+    act::{Act, Planted, Verdict, judge},
+    say,
+};
 use crate::{api::Api, cluster::Cluster, worker::OrderLog};
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -30,11 +33,32 @@ pub(super) const RECORDS: &str = "/apis/nodewell.dev/v1alpha1/nodefences";
 pub struct Finding {
     pub at: Timestamp,
     pub node: String,
-    /// What was done or reported, and how Ready the node was.
+    /// What was done or reported, with a condition's reason and message, and how Ready the node was.
     pub what: String,
     pub verdict: Verdict,
     /// What was planted then.
     pub planted: String,
+}
+
+impl Finding {
+    /// Whether a run that has it is no proof.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        matches!(self.verdict, Verdict::Wrong | Verdict::False)
+    }
+
+    /// A line of the report, and of progress.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let Self { at, node, what, verdict, planted } = self;
+        let verdict = match verdict {
+            Verdict::Wrong => "WRONG ACT",
+            Verdict::False => "FALSE REPORT",
+            Verdict::Outer => "of the outer machine",
+            Verdict::Caused => "caused",
+        };
+        format!("{verdict}: {at} {node}: {what}; planted was: {planted}")
+    }
 }
 
 /// Ends when dropped.
@@ -60,9 +84,11 @@ impl Watch {
         state.lock().unwrap_or_else(PoisonError::into_inner).findings.clear();
         let (seen, ends) = (Arc::clone(&state), Arc::clone(&is_over));
         let thread = thread::spawn(move || {
+            let mut printed = 0;
             while !ends.load(Ordering::Relaxed) {
                 thread::sleep(LOOK_EVERY);
                 eyes.look(&seen);
+                printed = print_new(&seen, printed);
             }
         });
         Self { state, is_over, thread: Some(thread) }
@@ -84,6 +110,16 @@ impl Watch {
         self.lock().findings.clone()
     }
 
+    /// Whether it looks.
+    pub(super) fn is_alive(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// How many findings count, until now.
+    pub(super) fn wrong(&self) -> usize {
+        self.lock().findings.iter().filter(|finding| finding.counts()).count()
+    }
+
     /// How many acts of power were ordered that a planted fault has caused, and how many looks there were.
     pub(super) fn counts(&self) -> (u64, u64) {
         let state = self.lock();
@@ -102,6 +138,19 @@ impl Drop for Watch {
             let _ = thread.join();
         }
     }
+}
+
+/// Prints at once what counts of the findings after the first `printed`: the report may be hours away. Gives how many
+/// findings there are.
+fn print_new(state: &Mutex<State>, printed: usize) -> usize {
+    let new: Vec<Finding> = {
+        let state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.findings.iter().skip(printed).cloned().collect()
+    };
+    // Without the lock: a terminal may be stopped.
+    let counted = new.iter().filter(|finding| finding.counts());
+    counted.for_each(|finding| say(format!("soak: {}", finding.line())));
+    printed + new.len()
 }
 
 /// What it looks with.
@@ -140,6 +189,15 @@ pub struct Shown {
     pub ready: String,
     /// Names of the pods bound to it that are not being deleted, by their UIDs.
     pub pods: BTreeMap<String, String>,
+    /// Of each condition.
+    pub whys: BTreeMap<String, Why>,
+}
+
+/// What a condition gives as its cause.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Why {
+    pub reason: String,
+    pub message: String,
 }
 
 /// Of each Node by its name; copies of records that ended have other names.
@@ -162,9 +220,16 @@ pub fn shown(nodes: &Value, records: &Value, pods: &Value) -> BTreeMap<String, S
         let ready = conditions.iter().find(|condition| condition["type"] == "Ready");
         let ready = ready.and_then(|ready| ready["status"].as_str()).unwrap_or("not there").to_owned();
         let pods = pods_of(&name);
-        (name, Shown { acts, ready, pods })
+        let whys = conditions.iter().map(why).collect();
+        (name, Shown { acts, ready, pods, whys })
     };
     items(nodes).into_iter().map(of_node).collect()
+}
+
+/// Of one condition, by its type.
+fn why(condition: &Value) -> (String, Why) {
+    let text = |key: &str| condition[key].as_str().unwrap_or_default().to_owned();
+    (text("type"), Why { reason: text("reason"), message: text("message") })
 }
 
 /// What was seen, and what is planted.
@@ -247,13 +312,22 @@ impl State {
     }
 
     fn begun(&mut self, node: &str, act: &Act) {
+        let why = self.why(node, act);
         let verdict = judge(act, node, self.cause().as_ref());
+        let verdict = verdict.because(act, why.as_ref().map_or("", |why| why.reason.as_str()));
         if verdict != Verdict::Caused {
-            self.find(node, &act.to_string(), verdict);
+            let why = why.map_or_else(String::new, |why| format!(": {}: {}", why.reason, why.message));
+            self.find(node, &format!("{act}{why}"), verdict);
         }
         if *act == Act::OutOfService {
             self.released(node, act);
         }
+    }
+
+    /// Of a condition, as the newest look has it.
+    fn why(&self, node: &str, act: &Act) -> Option<Why> {
+        let Act::Condition(name) = act else { return None };
+        self.seen.get(node)?.whys.get(name).cloned()
     }
 
     fn released(&mut self, node: &str, act: &Act) {

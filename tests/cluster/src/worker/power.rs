@@ -7,7 +7,7 @@
 use std::{
     fmt::Debug,
     fs::{self, File, OpenOptions},
-    io::{self, Read},
+    io::{self, Read, Write},
     os::{fd::AsFd, unix::fs::OpenOptionsExt},
     path::{Path, PathBuf},
     sync::{
@@ -182,7 +182,8 @@ impl<B: Body> Switch<B> {
     }
 
     fn report(&self, what: &str) {
-        eprintln!("{}: {what}", self.body.name());
+        // A stderr that is gone must not end what turns the machine on.
+        let _ = writeln!(io::stderr(), "{}: {what}", self.body.name());
     }
 
     fn note(&self, power: &str, pid: &str) -> io::Result<()> {
