@@ -95,6 +95,8 @@ struct Machine {
 enum Failure {
     /// This machine lacks something.
     Unavailable(String),
+    /// Options that contradict each other.
+    Usage(String),
     Failed(String),
     /// A soak has found something, and its report shows what.
     Found,
@@ -118,6 +120,7 @@ pub(crate) fn run() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Found) => ExitCode::from(1),
         Err(Failure::Unavailable(reason)) => failed(69, &reason),
+        Err(Failure::Usage(reason)) => failed(64, &reason),
         Err(Failure::Failed(reason)) => failed(70, &reason),
     }
 }

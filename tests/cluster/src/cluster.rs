@@ -6,6 +6,7 @@ mod storage;
 
 use std::{
     fmt::Display,
+    io::{self, Write},
     path::PathBuf,
     process::Stdio,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -342,8 +343,9 @@ fn machines(common: &Common<'_>, plan: Plan) -> Machines {
 /// Reports on stderr what is done, and how long it took.
 pub fn step<T>(what: impl Display, act: impl FnOnce() -> T) -> T {
     let begun = Instant::now();
-    eprintln!("cluster: {what} …");
+    // A terminal that is gone is no reason to end.
+    let _ = writeln!(io::stderr(), "cluster: {what} …");
     let done = act();
-    eprintln!("cluster: {what}: {:.1} s", begun.elapsed().as_secs_f64());
+    let _ = writeln!(io::stderr(), "cluster: {what}: {:.1} s", begun.elapsed().as_secs_f64());
     done
 }

@@ -236,7 +236,7 @@ impl Records for SimCluster {
     async fn fence(&self, name: &str) -> Result<Option<NodeFence>, ApiError> {
         self.call(|truth| {
             if truth.scenario.mutation == Mutation::ClingsToCopies && truth.store.set_back > 0 {
-                return Err(ApiError::NoAnswer("a copy is known".into()));
+                return Err(ApiError::Refused { code: 500, message: "a copy is known".into() });
             }
             Ok(truth.store.fences.get(name).cloned())
         })

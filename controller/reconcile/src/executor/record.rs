@@ -59,8 +59,10 @@ impl<C: Records, P> Executor<'_, C, P> {
     async fn create(&self, fence: &NodeFence, lease_deadline: &LeaseDeadline) -> Result<NodeFence, ApiError> {
         let error = match self.write(self.cluster.open(fence)).await {
             Ok(created) => return Ok(created),
-            Err(error) => error,
+            Err(error @ (ApiError::NoAnswer(_) | ApiError::Conflict(_))) => error,
+            Err(error) => return Err(error),
         };
+        tracing::warn!(node = fence.spec.node_name, %error, "whether the record was opened is not known; it is read");
         let is_it = |there: &NodeFence| there.spec == fence.spec && there.status == NodeFenceStatus::default();
         match self.read_until_answered(fence, lease_deadline).await {
             Some(Some(there)) if is_it(&there) => Ok(there),
@@ -193,7 +195,7 @@ impl<C: Records, P> Executor<'_, C, P> {
     }
 
     /// The record alone shows whether a write without an answer was done. Its node is busy until the API server answers;
-    /// nothing if the term ends before that.
+    /// nothing if that is a refusal, or the term ends before.
     async fn read_until_answered(
         &self,
         fence: &NodeFence,
@@ -201,22 +203,26 @@ impl<C: Records, P> Executor<'_, C, P> {
     ) -> Option<Option<NodeFence>> {
         let mut pauses = PAUSES;
         while lease_deadline.is_ahead(self.clock.moment()) {
-            if let Some(stored) = self.forget(fence).await {
-                return Some(stored);
+            match self.forget(fence).await {
+                Ok(stored) => return Some(stored),
+                Err(ApiError::NoAnswer(_)) => sleep(pauses.pause()).await,
+                Err(error) => {
+                    tracing::warn!(node = fence.spec.node_name, %error, "the record cannot be read");
+                    return None;
+                }
             }
-            sleep(pauses.pause()).await;
         }
         None
     }
 
     /// Replaces the cached record by the stored one.
-    async fn forget(&self, fence: &NodeFence) -> Option<Option<NodeFence>> {
-        let stored = self.read_fence(&fence.metadata.name).await.ok()?;
+    async fn forget(&self, fence: &NodeFence) -> Result<Option<NodeFence>, ApiError> {
+        let stored = self.read_fence(&fence.metadata.name).await?;
         match &stored {
             Some(stored) => self.cache.apply_fence(stored.clone()),
             None => self.cache.miss_fence(&fence.metadata.name, &fence.metadata.uid),
         }
-        Some(stored)
+        Ok(stored)
     }
 
     /// Writes down what came of a step. A person may annotate or abort the record meanwhile: then it is written onto that.
@@ -262,11 +268,11 @@ impl<C: Records, P> Executor<'_, C, P> {
 
     async fn compare(&self, base: &NodeFence, next: &NodeFence) -> Stored {
         match self.forget(base).await {
-            None => Stored::Unknown,
-            Some(Some(stored)) if stored.metadata.uid != base.metadata.uid => Stored::Other,
-            Some(Some(stored)) if stored.status == next.status => Stored::Next(stored),
-            Some(Some(stored)) if stored.status == base.status => Stored::Base(stored),
-            Some(_) => Stored::Other,
+            Err(_) => Stored::Unknown,
+            Ok(Some(stored)) if stored.metadata.uid != base.metadata.uid => Stored::Other,
+            Ok(Some(stored)) if stored.status == next.status => Stored::Next(stored),
+            Ok(Some(stored)) if stored.status == base.status => Stored::Base(stored),
+            Ok(_) => Stored::Other,
         }
     }
 

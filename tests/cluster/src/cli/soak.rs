@@ -94,7 +94,7 @@ impl Soak {
         if let (Some(faults), Some(least)) = (self.faults, self.least)
             && faults < least
         {
-            return Err(Failure::Failed(format!("--faults {faults} cannot become --least {least}")));
+            return Err(Failure::Usage(format!("--faults {faults} cannot become --least {least}")));
         }
         if self.held { self.hold() } else { self.start() }
     }

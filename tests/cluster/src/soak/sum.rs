@@ -60,9 +60,14 @@ pub fn failures(parts: &[Part], least: usize) -> Vec<String> {
         let other = parts[..number].iter().find(|other| which(other) == which(part))?;
         Some(format!("{} and {} are one run", other.name, part.name))
     });
+    let first = parts.first();
+    let mixed = first.and_then(|first| {
+        let other = parts.iter().find(|part| part.run.setting != first.run.setting)?;
+        Some(format!("{} and {} differ in commit or machine", first.name, other.name))
+    });
     let planted: usize = parts.iter().map(|part| part.run.outcomes.len()).sum();
     let few = (planted < least.max(1)).then(|| format!("faults planted: {planted}, of {least} that are needed"));
-    own.chain(twice).chain(few).collect()
+    own.chain(twice).chain(mixed).chain(few).collect()
 }
 
 fn which(part: &Part) -> (u64, jiff::Timestamp) {
