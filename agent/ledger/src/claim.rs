@@ -157,7 +157,9 @@ impl Claim {
         if same && !again && now.age_of(self.last_seen) < SEEN_EVERY {
             return None;
         }
-        let is_news = again || !alike || !text::differ_in_figures_only(&self.message, &later.message);
+        // The wall clock went back: since when is another time.
+        let is_other = !alike || later.since < self.since;
+        let is_news = again || is_other || !text::differ_in_figures_only(&self.message, &later.message);
         let counted = u64::from(again);
         self.count = self.count.saturating_add(counted);
         self.since = self.since.min(later.since);

@@ -313,6 +313,23 @@ fn of_policy<'a, T>(map: &'a BTreeMap<PodSource, T>, policy: &str) -> impl Itera
 mod tests {
     use super::*;
 
+    /// Of a handover that was lost, say: beside it the others are counted one by one, also after one of them has changed.
+    #[test]
+    fn what_is_past_counting_hides_no_others() {
+        let of = |node: &str| PodSource { policy: "dead".to_owned(), node: node.to_owned() };
+        let at = |secs| Moment(Duration::from_secs(secs));
+        let batch = |pods, is_open| Batch { record: String::new(), earlier: 0, last: at(10), pods, is_open };
+        let rate = Rate { count: 10, window: Duration::from_secs(60) };
+        let mut account = PodAccount::default();
+        account.inherit(of("n1"), batch(usize::MAX, false));
+        account.inherit(of("n2"), batch(5, true));
+        account.add_up([("dead", rate)].into_iter(), at(20));
+        assert_eq!(account.elsewhere("dead", rate, "n1", at(20)), 5);
+        account.change(&of("n2"), |account| account.close(&of("n2"), 2));
+        assert_eq!(account.elsewhere("dead", rate, "n1", at(20)), 3);
+        assert_eq!(account.elsewhere("dead", rate, "n2", at(20)), usize::MAX);
+    }
+
     /// What the record released before is known: the release that it intends next is one of its own, and counts.
     #[test]
     fn what_was_released_before_hides_no_release_that_is_intended() {
