@@ -46,6 +46,15 @@ fn healthy_raid(secs: i64) -> Status {
     raid(vec![condition(None, ConditionStatus::False, secs)])
 }
 
+/// By a service that stopped at 100 and is believed for so long.
+fn left_healthy(linger_secs: u64) -> Ledger {
+    let mut ledger = ledger();
+    ledger.report(vec![healthy_raid(5)], &root(OnStale::Keep), at(6)).unwrap();
+    let stop = Status { last: true, linger_secs: Some(linger_secs), ..raid(Vec::new()) };
+    ledger.report(vec![stop], &root(OnStale::Keep), at(100)).unwrap();
+    ledger
+}
+
 #[test]
 fn a_claim_whose_daemon_was_not_saved_is_known_again() {
     let fault = |status| raid(vec![condition(Some("md0"), status, 5)]);
@@ -164,10 +173,7 @@ fn what_a_service_left_healthy_is_believed_for_its_linger_and_no_longer() {
 /// Of a service that has come back and reports nothing, the agent's own restart is none of the doubt.
 #[test]
 fn what_is_unknown_since_a_start_is_so_since_then_after_a_restart() {
-    let mut ledger = ledger();
-    ledger.report(vec![healthy_raid(5)], &root(OnStale::Keep), at(6)).unwrap();
-    let stop = Status { last: true, linger_secs: Some(60), ..raid(Vec::new()) };
-    ledger.report(vec![stop], &root(OnStale::Keep), at(100)).unwrap();
+    let mut ledger = left_healthy(60);
     ledger.report(vec![Status { ttl_secs: Some(600), ..raid(Vec::new()) }], &root(OnStale::Keep), at(110)).unwrap();
     ledger.advance(at(170));
     let before = disk(&mut ledger);
@@ -190,10 +196,7 @@ fn what_is_unknown_since_a_start_is_so_since_then_after_a_restart() {
 #[test]
 fn starts_of_the_agent_do_not_prolong_what_a_service_left() {
     for (boot_id, linger_secs, gone_at) in [(BOOT, 60, 160), (BOOT, 3_600, 3_700), (OTHER_BOOT, 3_600, 161)] {
-        let mut ledger = ledger();
-        ledger.report(vec![healthy_raid(5)], &root(OnStale::Keep), at(6)).unwrap();
-        let stop = Status { last: true, linger_secs: Some(linger_secs), ..raid(Vec::new()) };
-        ledger.report(vec![stop], &root(OnStale::Keep), at(100)).unwrap();
+        let ledger = left_healthy(linger_secs);
         let mut saved = Disk::of(&ledger);
         for secs in (101..gone_at).step_by(10) {
             let mut run = saved.restart(boot_id, at(secs));
@@ -210,10 +213,7 @@ fn starts_of_the_agent_do_not_prolong_what_a_service_left() {
 /// While the agent was away there was nothing to report to: its service gets the time again, once.
 #[test]
 fn a_time_that_ended_while_the_agent_was_away_begins_again_once() {
-    let mut ledger = ledger();
-    ledger.report(vec![healthy_raid(5)], &root(OnStale::Keep), at(6)).unwrap();
-    let stop = Status { last: true, linger_secs: Some(60), ..raid(Vec::new()) };
-    ledger.report(vec![stop], &root(OnStale::Keep), at(100)).unwrap();
+    let ledger = left_healthy(60);
     let mut saved = Disk::of(&ledger);
     for (secs, shown) in [(500, 1), (559, 1), (700, 0)] {
         let mut run = saved.restart(BOOT, at(secs));
