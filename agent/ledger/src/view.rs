@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use nodewell_faults::message;
 use nodewell_model::{
     ConditionStatus, Name, ProblemKey,
-    text::{MESSAGE_LIMIT_BYTES, about, cut, line, shown_subject},
+    text::{MESSAGE_LIMIT_BYTES, about, cut, headed, line, shown_subject},
     view::{ConditionView, DaemonState, ProblemView},
 };
 
@@ -177,7 +177,7 @@ fn unseen(state: &ConditionState, daemons: &Daemons) -> Option<(Name, String)> {
             let text = message("MonitorStarting/unreported", &[]);
             return Some((Name::fixed("MonitorStarting"), format!("{name}: {text}")));
         };
-        return Some((doubt.reason.clone(), format!("{name}: {}", doubt.message)));
+        return Some((doubt.reason.clone(), headed(name, &doubt.message)));
     }
     Some((daemon.reason()?, format!("{name}: {}", daemon.message())))
 }

@@ -35,15 +35,23 @@ pub fn line(text: &str, limit_bytes: usize) -> String {
     cut(&parts.collect::<Vec<_>>().join(" "), limit_bytes).to_owned()
 }
 
-/// `message` with what it is about before it, unless it names that by itself, as a line of a log does.
+/// `message` with what it is about before it, unless it names that by itself, as a line of a log does. Of an empty one
+/// that is all there is.
 #[must_use]
 pub fn about<'m>(subject: Option<&str>, message: &'m str) -> Cow<'m, str> {
     match subject {
+        Some(subject) if message.is_empty() => Cow::Owned(shown_subject(subject).to_owned()),
         Some(subject) if !subject.is_empty() && !message.contains(subject) => {
             Cow::Owned(format!("{}: {message}", shown_subject(subject)))
         }
         _ => Cow::Borrowed(message),
     }
+}
+
+/// `message` after what it is of; of an empty one that alone.
+#[must_use]
+pub fn headed(head: &str, message: &str) -> String {
+    if message.is_empty() { head.to_owned() } else { format!("{head}: {message}") }
 }
 
 /// As much of `subject` as a message has room for.
@@ -120,6 +128,10 @@ mod tests {
         assert_eq!(about(Some("sda1"), "EXT4-fs error (device sda1)"), "EXT4-fs error (device sda1)");
         assert_eq!(about(None, "m"), "m");
         assert_eq!(about(Some(""), "m"), "m");
+        assert_eq!(about(Some("md0"), ""), "md0");
+        assert_eq!(about(Some(""), ""), "");
+        assert_eq!(headed("raid@root", "md0 hangs"), "raid@root: md0 hangs");
+        assert_eq!(headed("raid@root", ""), "raid@root");
         assert_eq!(about(Some(&"s".repeat(200)), "m").len(), SHOWN_SUBJECT_BYTES + ": m".len());
     }
 

@@ -9,6 +9,7 @@ use libsystemd::logging::Priority;
 use nodewell_journal::native::{Entry, SOCKET};
 use nodewell_model::{
     ConditionStatus, EventRecord, Name, Severity,
+    text::headed,
     view::{ConditionView, NodeView},
 };
 use tokio::time::timeout;
@@ -130,7 +131,7 @@ fn is_news(reported: Option<ConditionStatus>, now: &ConditionView) -> bool {
 }
 
 fn event_entry(event: &EventRecord) -> Entry {
-    entry(priority(event.severity), PROBLEM_ID, &format!("{}: {}", event.reason, event.message))
+    entry(priority(event.severity), PROBLEM_ID, &headed(event.reason.as_str(), &event.message))
         .field("NODEWELL_REASON", event.reason.as_str())
         .field("NODEWELL_CONDITION", event.condition.as_ref().map_or("", |condition| condition.as_str()))
         .field("NODEWELL_SUBJECT", event.subject.as_deref().unwrap_or_default())

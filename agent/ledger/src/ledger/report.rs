@@ -186,7 +186,8 @@ impl Ledger {
 
     fn report_false(&mut self, header: &ReportHeader<'_>, (n, condition): Entry<'_>, subject: &SubjectKey) {
         self.trust_again(header, subject);
-        let message = text::message(condition.message.as_bytes());
+        let given = Some(text::message(condition.message.as_bytes())).filter(|given| !given.is_empty());
+        let message = given.unwrap_or_else(|| nodewell_faults::message("ProblemEnded/ended-withdrawn", &[]));
         for key in self.keys_of(header, subject) {
             let evidence = Evidence { time: condition.transition, text: &message };
             self.end_by_report(header, n, &key, evidence);

@@ -175,6 +175,19 @@ fn a_doubt_that_another_one_stands_for_is_shown_no_more() {
 }
 
 #[test]
+fn what_comes_without_a_message_is_shown_by_its_subject_and_its_end_has_words() {
+    let mut ledger = ledger();
+    let silent = |status| Condition { message: String::new(), ..condition(Some("md0"), status, 5) };
+    take(&mut ledger, raid(vec![silent(ConditionStatus::True)]), 5);
+    assert_eq!(disk(&mut ledger).message, "md0");
+    take(&mut ledger, raid(vec![silent(ConditionStatus::False)]), 6);
+    let ended = ledger.take_events().pop().unwrap();
+    assert_eq!(ended.message, "RaidDegraded on md0 is over: its daemon no longer reports it");
+    take(&mut ledger, raid(vec![silent(ConditionStatus::Unknown)]), 7);
+    assert_eq!(disk(&mut ledger).message, "raid@root");
+}
+
+#[test]
 fn an_event_that_a_running_monitor_sees_too_is_that_monitors() {
     let seen_by = |name: &str| Event {
         severity: Severity::Warn,
