@@ -5,8 +5,8 @@ pub mod persistence;
 
 use std::time::Duration;
 
-use nodewell_ledger::{DaemonReport, Ledger, Limits, Now, Rejection, ReportRejection};
-use nodewell_model::{ConditionSpec, Mute, Row, view::NodeView};
+use nodewell_ledger::{ClearRequest, DaemonReport, Ledger, Limits, Now, Rejection, ReportRejection};
+use nodewell_model::{ConditionSpec, Mute, Row, api::ClearedView, view::NodeView};
 pub use persistence::Persistence;
 use tokio::sync::{mpsc, oneshot};
 
@@ -14,6 +14,7 @@ use crate::{
     monitors::ledger_sender::Report,
     runtime::clock,
     shared_state::{Affected, Command, SharedState},
+    socket,
     store::Ticket,
 };
 
@@ -180,7 +181,7 @@ impl LedgerTask {
         match command {
             Command::Clear { request, done } => {
                 // The caller may have gone: the problems are ended all the same.
-                let _ = done.send(self.ledger.clear(&request, clock::now()));
+                let _ = done.send(self.clear(&request, clock::now()));
             }
             Command::Report { reports, sender, done } => {
                 let outcome = self.ledger.report(reports, &sender, clock::now());
@@ -204,6 +205,14 @@ impl LedgerTask {
             }
             Command::ConfigureMutes(mutes) => self.ledger.configure_mutes(mutes, clock::now()),
         }
+    }
+
+    /// Our own check processes are started again by systemd: while they are silent nothing is known.
+    fn clear(&mut self, request: &ClearRequest, now: Now) -> ClearedView {
+        let cleared = self.ledger.clear(request, now);
+        let is_of_all = request.is_of_all();
+        let given_up = is_of_all.then(|| self.ledger.give_up(&request.condition, socket::is_check_process, now));
+        ClearedView { cleared, given_up: given_up.unwrap_or_default() }
     }
 
     fn publish(&mut self) {

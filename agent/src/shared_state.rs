@@ -13,6 +13,7 @@ use std::{
 use nodewell_ledger::{ClearRequest, Counters, Rejection, ReportRejection, Sender};
 use nodewell_model::{
     Ack, Mute, MuteKey, Status,
+    api::ClearedView,
     view::{ApiserverState, ApiserverView, ConfigurationView, DaemonView, NodeView},
 };
 use tokio::{
@@ -44,9 +45,9 @@ pub struct SharedState {
 /// What an exporter may ask of the ledger.
 #[derive(Debug)]
 pub enum Command {
-    /// `nodewell clear`, or another client that has looked: end these problems, whichever source claims them; answers
-    /// how many ended.
-    Clear { request: ClearRequest, done: oneshot::Sender<usize> },
+    /// `nodewell clear`, or another client that has looked: end these problems, whichever source claims them, and the
+    /// wait for daemons that may never come again; answers what ended.
+    Clear { request: ClearRequest, done: oneshot::Sender<ClearedView> },
     /// `POST /v1/status`: take these reports of one user's or unit's daemons, all or none. Answered once a reader of
     /// the account sees them, with the store's ticket for them.
     Report { reports: Vec<Status>, sender: Sender, done: oneshot::Sender<Result<Ticket, ReportRejection>> },

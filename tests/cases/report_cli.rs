@@ -18,6 +18,7 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("report_cli")
         .case("a_script_reports_and_withdraws", a_script_reports_and_withdraws)
+        .case("what_a_silent_daemon_left_is_cleared", what_a_silent_daemon_left_is_cleared)
         .case("a_pipe_reports_value_by_value", a_pipe_reports_value_by_value)
         .case("exit_codes_distinguish_refused_from_unreachable", exit_codes_distinguish_refused_from_unreachable);
 }
@@ -49,6 +50,18 @@ fn a_script_reports_and_withdraws() {
         let answer = agent.nodewell(&["report", "--heartbeat", "--json"]).json();
         (answer["durable"] == true).then_some(())
     });
+}
+
+fn what_a_silent_daemon_left_is_cleared() {
+    let agent = agent();
+    run(&agent, &["--condition", "RaidProblem=false", "--ttl", "1s"]);
+    let reason = || agent.condition("RaidProblem").map(|view| view.reason.to_string());
+    until("the daemon is silent", || (reason().as_deref() == Some("MonitorStale")).then_some(()));
+    let cleared = agent.nodewell(&["clear", "RaidProblem"]);
+    assert_eq!(cleared.code, 0, "{}", cleared.stderr);
+    assert!(cleared.stdout.starts_with("RaidProblem waits no longer for raid@"), "{}", cleared.stdout);
+    until("nothing is left of it", || reason().is_none().then_some(()));
+    assert!(agent.view().daemons.iter().all(|daemon| !daemon.name.starts_with("raid@")));
 }
 
 fn a_pipe_reports_value_by_value() {

@@ -140,6 +140,15 @@ pub struct ClearRequest {
     pub peer: Option<Arc<str>>,
 }
 
+impl ClearRequest {
+    /// Whether it is about the condition as such, not about some of its problems.
+    #[must_use]
+    pub fn is_of_all(&self) -> bool {
+        let is_of_one = self.reason.is_some() || self.subject.is_some() || self.id.is_some();
+        !is_of_one && self.if_unchanged_since.is_none()
+    }
+}
+
 /// What is true of the node. Owned by one task; for its times see the crate's documentation.
 #[derive(Debug, Clone)]
 pub struct Ledger {

@@ -81,10 +81,14 @@ pub struct ProblemVersion {
 }
 
 /// The answer to `POST /v1/clear`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ClearedView {
     /// How many problems ended.
     pub cleared: usize,
+    /// Daemons that may never come again and left the condition Unknown: they are waited for no longer. None unless all
+    /// of the condition was to end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given_up: Vec<String>,
 }
 
 /// One entry of `GET /v1/problems`: a problem and the condition it holds True.

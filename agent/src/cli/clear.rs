@@ -7,9 +7,9 @@ use nodewell_model::{
     api::{ClearRequest, ClearedView},
 };
 
-use super::{error::CommandError, out::Out, output::Output};
+use super::{error::CommandError, out::Out, output::Output, render::one_line};
 
-/// End the active problems of a condition, of all reporters (root).
+/// End the active problems of a condition, of all reporters, and the wait for reporters that are gone (root).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sudo nodewell clear DiskUnhealthy
@@ -17,7 +17,11 @@ use super::{error::CommandError, out::Out, output::Output};
   sudo nodewell clear KernelUnhealthy --reason KernelOops
 
 A problem that is still there comes back with its next record.
-As JSON and YAML: {cleared}, how many.")]
+A reporter that is silent, has not come since the boot or promises no report is
+waited for no longer where it leaves the condition Unknown, unless --reason or
+--subject is given; nodewell's own check processes are waited for. One that
+comes back names the condition again.
+As JSON and YAML: {cleared}, how many, and given_up[], who is not waited for.")]
 pub(super) struct Clear {
     /// The condition's type, such as DiskUnhealthy.
     condition: Name,
@@ -38,12 +42,23 @@ impl Clear {
         let answer: ClearedView = client.post("/v1/clear", &request).await?;
         match output.document() {
             Some(form) => out.document(form, &answer),
-            None => Ok(out.line(&summary(&request, answer.cleared))?),
+            None => Ok(summary(&request, &answer).iter().try_for_each(|line| out.line(line))?),
         }
     }
 }
 
-fn summary(request: &ClearRequest, cleared: usize) -> String {
+fn summary(request: &ClearRequest, answer: &ClearedView) -> Vec<String> {
+    let names: Vec<String> = answer.given_up.iter().map(|name| one_line(name)).collect();
+    let condition = &request.condition;
+    let waits = format!("{condition} waits no longer for {}, which may report it again", names.join(", "));
+    match (answer.cleared, names.is_empty()) {
+        (0, false) => vec![waits],
+        (cleared, true) => vec![ended(request, cleared)],
+        (cleared, false) => vec![ended(request, cleared), waits],
+    }
+}
+
+fn ended(request: &ClearRequest, cleared: usize) -> String {
     let reason = request.reason.as_ref().map(|reason| format!(" with reason {reason}")).unwrap_or_default();
     let subject = request.subject.as_ref().map(|subject| format!(" of {subject}")).unwrap_or_default();
     let which = format!("of {}{reason}{subject}", request.condition);
@@ -63,8 +78,17 @@ mod tests {
         let condition = Name::fixed("DiskUnhealthy");
         let mut request =
             ClearRequest { condition, reason: None, subject: None, id: None, evidence: None, if_unchanged_since: None };
-        assert_eq!(summary(&request, 2), "cleared 2 problems of DiskUnhealthy");
+        let answer = |cleared, given_up: &[&str]| ClearedView {
+            cleared,
+            given_up: given_up.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let gone = ["raid@root", "raid@raid.service"];
+        let waits = "DiskUnhealthy waits no longer for raid@root, raid@raid.service, which may report it again";
+        assert_eq!(summary(&request, &answer(2, &[])), ["cleared 2 problems of DiskUnhealthy"]);
+        assert_eq!(summary(&request, &answer(1, &gone)), ["cleared 1 problem of DiskUnhealthy", waits]);
+        assert_eq!(summary(&request, &answer(0, &gone)), [waits]);
         request.subject = Some("sda".to_owned());
-        assert_eq!(summary(&request, 0), "nothing to clear: there is no active problem of DiskUnhealthy of sda");
+        let nothing = "nothing to clear: there is no active problem of DiskUnhealthy of sda";
+        assert_eq!(summary(&request, &answer(0, &[])), [nothing]);
     }
 }

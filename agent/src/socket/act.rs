@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper::StatusCode;
 use nodewell_model::{
     Name,
-    api::{ClearRequest, ClearedView, InjectRequest},
+    api::{ClearRequest, InjectRequest},
     text,
 };
 
@@ -22,7 +22,7 @@ pub(super) async fn clear(api: &Api, request: ClearRequest, peer: Option<Arc<str
     let evidence = evidence.map(|evidence| text::message(evidence.as_bytes()));
     let request = nodewell_ledger::ClearRequest { condition, reason, subject, id, evidence, if_unchanged_since, peer };
     match api.shared_state.ask(|done| Command::Clear { request, done }).await {
-        Some(cleared) => Ok(json(StatusCode::OK, &ClearedView { cleared })),
+        Some(cleared) => Ok(json(StatusCode::OK, &cleared)),
         None => Err(Rejection::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "the ledger does not answer; the agent is stopping or stuck",

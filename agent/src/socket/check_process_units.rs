@@ -7,6 +7,11 @@ pub(super) const UNITS: [&str; 3] = ["nodewell-check.service", "nodewell-disk.se
 /// Of those that are not root's.
 const USERS: [&str; 2] = ["nodewell-disk", "nodewell-gpu"];
 
+/// Whether the unit `name` is one of them.
+pub(crate) fn is_unit(name: &str) -> bool {
+    UNITS.contains(&name)
+}
+
 pub(super) fn is_one(who: &Identity) -> bool {
     UNITS.iter().any(|unit| who.is_unit(unit))
 }

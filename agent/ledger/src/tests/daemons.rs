@@ -3,7 +3,7 @@
 use nodewell_model::{Condition, Event, Status};
 
 use super::{
-    reports::{broken, condition, raid, take},
+    reports::{broken, condition, everything_of_disks, raid, take},
     *,
 };
 use crate::{Gap, Rejection};
@@ -172,6 +172,54 @@ fn a_doubt_that_another_one_stands_for_is_shown_no_more() {
     take(&mut ledger, raid(vec![unsure(None, "RaidUnreadable")]), 7);
     let view = disk(&mut ledger);
     assert_eq!((view.reason.as_str(), view.transition), ("RaidUnreadable", wall(5)));
+}
+
+#[test]
+fn a_person_waits_no_longer_for_a_daemon_that_is_gone() {
+    let (mut ledger, disks) = (ledger(), Name::fixed("DiskUnhealthy"));
+    take(&mut ledger, raid(vec![broken("md0", 5)]), 5);
+    ledger.advance(at(40));
+    assert!(everything_of_disks().is_of_all());
+    assert_eq!(ledger.clear(&everything_of_disks(), at(41)), 1);
+    assert_eq!(disk(&mut ledger).reason.as_str(), "MonitorStale");
+    assert!(ledger.give_up(&disks, |principal| principal == "root", at(42)).is_empty(), "one of ours is waited for");
+    assert_eq!(status(&mut ledger), ConditionStatus::Unknown);
+    assert_eq!(ledger.give_up(&disks, |_| false, at(43)), ["raid@root"]);
+    assert!(ledger.conditions().is_empty() && ledger.daemons().is_empty());
+    assert_eq!(ledger.next_deadline(), None);
+    take(&mut ledger, raid(vec![broken("md0", 50)]), 50);
+    assert_eq!(status(&mut ledger), ConditionStatus::True, "it was there all the same");
+}
+
+#[test]
+fn of_a_daemon_that_is_given_up_for_one_condition_the_others_stay() {
+    let (mut ledger, disks) = (ledger(), Name::fixed("DiskUnhealthy"));
+    let deadlock = condition(None, ConditionStatus::False, 5);
+    let deadlock = Condition { condition: Name::fixed("KernelDeadlock"), ..deadlock };
+    take(&mut ledger, raid(vec![condition(None, ConditionStatus::Unknown, 5), deadlock]), 5);
+    assert!(ledger.give_up(&disks, |_| false, at(6)).is_empty(), "it runs, and does not know");
+    ledger.advance(at(40));
+    assert_eq!(ledger.give_up(&disks, |_| false, at(41)), ["raid@root"]);
+    let mut next = Disk::of(&ledger).restart(BOOT, at(42));
+    for ledger in [&mut ledger, &mut next] {
+        let views = ledger.conditions();
+        let shown: Vec<_> = views.iter().map(|view| (view.condition.as_str(), view.status)).collect();
+        assert_eq!(shown, [("KernelDeadlock", ConditionStatus::Unknown)]);
+        take(ledger, raid(vec![condition(None, ConditionStatus::False, 50)]), 50);
+        assert_eq!(ledger.conditions().len(), 2, "it names it again");
+    }
+}
+
+#[test]
+fn what_was_reported_before_the_boot_by_one_that_promises_nothing_is_given_up() {
+    let (mut ledger, disks) = (ledger(), Name::fixed("DiskUnhealthy"));
+    let once = Status { ttl_secs: Some(0), ..raid(vec![condition(None, ConditionStatus::False, 5)]) };
+    take(&mut ledger, once, 5);
+    assert!(ledger.give_up(&disks, |_| false, at(6)).is_empty(), "what it reported holds");
+    let mut booted = Disk::of(&ledger).restart(OTHER_BOOT, at(60));
+    assert_eq!(disk(&mut booted).reason.as_str(), "MonitorStarting");
+    assert_eq!(booted.give_up(&disks, |_| false, at(61)), ["raid@root"]);
+    assert!(booted.conditions().is_empty() && booted.daemons().is_empty());
 }
 
 #[test]

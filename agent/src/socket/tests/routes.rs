@@ -3,7 +3,11 @@
 use http_body_util::{BodyExt, Full};
 use hyper::{Request, StatusCode, body::Bytes};
 use nodewell_client::Client;
-use nodewell_model::{EventRecord, api::VersionView, view::DaemonState};
+use nodewell_model::{
+    EventRecord,
+    api::{ClearedView, VersionView},
+    view::DaemonState,
+};
 use nodewell_rules::Location;
 use serde_json::{Value, json};
 
@@ -218,7 +222,7 @@ async fn clear_asks_the_ledger() {
         assert_eq!(asked, ("DiskUnhealthy", None, Some("sda1")));
         assert_eq!(request.evidence.as_deref(), Some("it was\u{fffd} replaced"));
         assert_eq!(request.if_unchanged_since.unwrap().count, 7);
-        done.send(2).unwrap();
+        done.send(ClearedView { cleared: 2, given_up: vec!["raid@raid.service".to_owned()] }).unwrap();
     });
     let body = r#"{"condition":"DiskUnhealthy","subject":"sda1","evidence":"it was\u0007 replaced",
         "if_unchanged_since":{"count":7,"last_seen":"2026-11-21T02:10:00Z"}}"#;
@@ -251,7 +255,7 @@ async fn what_is_cleared_by_a_grant_names_its_peer() {
         let answer = route::answer(&api, &limits, &peer, request);
         let ledger = async {
             let Some(Command::Clear { request, done }) = commands.recv().await else { panic!("another command") };
-            done.send(0).unwrap();
+            done.send(ClearedView::default()).unwrap();
             request.peer
         };
         let (answer, named) = tokio::join!(answer, ledger);

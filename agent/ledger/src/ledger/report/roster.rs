@@ -57,6 +57,23 @@ impl Daemon {
         self.watch(types(), status.full) || reported
     }
 
+    /// Whether `condition` is Unknown for its sake, and nothing says that it will report it again: it is silent, has
+    /// not come since the boot, or promises no report.
+    fn leaves_unknown(&self, condition: &Name) -> bool {
+        let is_expected = self.state == DaemonState::Running && self.ttl.is_some();
+        self.reporter.is_some() && self.watches(condition) && !self.sees(condition) && !is_expected
+    }
+
+    /// Returns whether nothing is left of it.
+    fn stop_watching(&mut self, condition: &Name) -> bool {
+        self.watches.remove(condition);
+        if let Some(reporter) = self.reporter.as_mut() {
+            reporter.unsure.retain(|unsure| unsure.subject.condition != *condition);
+            reporter.unreported.retain(&self.watches);
+        }
+        self.watches.is_empty() && self.claims_nothing()
+    }
+
     /// Whether it makes room for another one.
     pub(super) fn may_be_forgotten(&self) -> bool {
         let is_expected = self.state == DaemonState::Running && self.ttl.is_some() && self.lingers().is_none();
@@ -146,6 +163,29 @@ impl Ledger {
         let evidence = message("ProblemEnded/ended-silent", &[("silence", &format_args!("{silence:#}"))]);
         let ending = self.conclusion(name, evidence, now);
         self.dismiss(name, &ending, now);
+    }
+
+    /// A person waits no longer for daemons that leave `condition` Unknown and may never come again, but for those of
+    /// an `awaited` user or unit. One that comes again has to name the condition. Returns who they are.
+    pub fn give_up(&mut self, condition: &Name, awaited: impl Fn(&str) -> bool, now: Now) -> Vec<String> {
+        let is_awaited = |name: &str| principal(name).is_some_and(&awaited);
+        let gone = self.daemons.iter().filter(|(name, daemon)| daemon.leaves_unknown(condition) && !is_awaited(name));
+        let gone: Vec<Arc<str>> = gone.map(|(name, _)| Arc::clone(name)).collect();
+        for name in &gone {
+            let Some(daemon) = self.daemons.get_mut(name) else { continue };
+            let before = daemon.unreported_due();
+            let is_done = daemon.stop_watching(condition);
+            let after = daemon.unreported_due();
+            self.timers.reset(Due::Unreported(Arc::clone(name)), before, after);
+            self.dirty.daemon(name);
+            if is_done {
+                self.forget(name, now);
+            }
+        }
+        if !gone.is_empty() {
+            self.refresh_all(now.wall);
+        }
+        gone.iter().map(ToString::to_string).collect()
     }
 
     /// A client that only reports an event, and promises no more, is no daemon.
