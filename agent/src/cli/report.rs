@@ -3,6 +3,7 @@
 mod send;
 mod stdin;
 mod still;
+mod unheard;
 
 use std::time::Duration;
 
@@ -42,6 +43,8 @@ Root may report; others need a [[grant]] in nodewell.toml. The type must be in
 the catalogue: declare your own as a [[condition]] in a rule file.
 A condition holds until it is reported false, the daemon says --last, or a
 person clears it; when nothing is heard for a --ttl it is shown as unconfirmed.
+A unit, and a user outside of units, ends only what it reported itself: a --last
+of another one ends nothing, and a warning says so.
 As JSON and YAML: the agent's answer; as text there is none.
 
 Exit codes: 0 the agent took it; 64 it is not a report; 69 the agent cannot be
@@ -111,8 +114,13 @@ impl Report {
         }
         let form = self.output.document();
         let ended = self.ended();
+        let known = if self.only_ends() { unheard::known(client).await } else { None };
+        let source = self.source.clone();
         let status = serde_json::to_value(self.status()?).map_err(CommandError::json)?;
         let accepted = sender.send(status).await?;
+        if let Some(known) = known {
+            unheard::warn(&known, &source, &accepted.principal);
+        }
         if let Some((condition, subject)) = ended {
             still::warn(client, &condition, subject.as_deref()).await;
         }
@@ -123,6 +131,11 @@ impl Report {
     fn ended(&self) -> Option<(Name, Option<String>)> {
         let (condition, status) = self.condition.as_ref()?;
         (*status == ConditionStatus::False).then(|| (condition.clone(), self.subject.clone()))
+    }
+
+    /// Whether nothing is reported but that the daemon ends.
+    fn only_ends(&self) -> bool {
+        self.last && self.condition.is_none() && self.event.is_none()
     }
 
     fn status(self) -> Result<Status, CommandError> {

@@ -51,13 +51,13 @@ where
     let sent = Sent::parse(&body::bytes(request, limits).await?)?;
     sent.check(limits)?;
     let sender = api.gate.admit(peer, &sent.reports)?;
-    let batch = sent.batch;
+    let (batch, principal) = (sent.batch, sender.principal.to_string());
     let command = |done| Command::Report { reports: sent.reports, sender, done };
     match api.shared_state.ask(command).await {
         Some(Ok(ticket)) => {
             let durable = api.shared_state.store().is_durable(ticket).await;
             let code = if durable { StatusCode::OK } else { StatusCode::ACCEPTED };
-            Ok(json(code, &AcceptedView { durable, instance: api.instance.clone() }))
+            Ok(json(code, &AcceptedView { durable, instance: api.instance.clone(), principal }))
         }
         Some(Err(refused)) => Err(not_taken(&refused, batch)),
         None => Err(Rejection::for_now(

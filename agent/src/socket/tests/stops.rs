@@ -67,9 +67,10 @@ async fn what_the_ledger_took_is_answered_with_this_run_of_the_agent() {
     let answer = read_until(&mut stream, "}\n").await;
     assert!(answer.starts_with("HTTP/1.1 202 "), "{answer}");
     let accepted: AcceptedView = serde_json::from_str(body_of(&answer)).unwrap();
-    assert!(!accepted.durable && accepted.instance.len() == 16);
-    // A promise to daemons: these two names.
-    let expected = format!("{{\"durable\":false,\"instance\":\"{}\"}}\n", accepted.instance);
+    assert!(!accepted.durable && accepted.instance.len() == 16 && !accepted.principal.is_empty());
+    // A promise to daemons: these names.
+    let AcceptedView { instance, principal, .. } = accepted;
+    let expected = format!("{{\"durable\":false,\"instance\":\"{instance}\",\"principal\":\"{principal}\"}}\n");
     assert_eq!(body_of(&answer), expected);
     let mut again = report(&served.path).await;
     asked(&mut served.commands).await.send(Ok(0)).unwrap();

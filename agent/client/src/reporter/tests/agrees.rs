@@ -172,7 +172,10 @@ impl World {
         self.ledger.report(vec![report], &root(), now).unwrap();
         match fate {
             Fate::Unanswered => lost(),
-            _ => Ok(AcceptedView { durable: false, instance: self.instance.to_string() }),
+            _ => {
+                let (instance, principal) = (self.instance.to_string(), "root".to_owned());
+                Ok(AcceptedView { durable: false, instance, principal })
+            }
         }
     }
 
