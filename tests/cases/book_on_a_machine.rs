@@ -190,6 +190,8 @@ fn back(machine: &Machine) {
 }
 
 const DAEMON: &str = "/usr/local/lib/raid-monitor.py";
+/// In place of /sys/block: the machine's arrays are the host's.
+const ARRAYS: &str = "/run/arrays";
 
 fn a_daemon_in_python() {
     let tree = ansible::TREE.path().unwrap_or_else(|reason| panic!("{reason}"));
@@ -198,14 +200,25 @@ fn a_daemon_in_python() {
     for (language, path) in [
         ("toml", "/etc/nodewell/rules.d/raid-monitor.toml"),
         ("toml", "/etc/nodewell/nodewell.toml.d/raid-monitor.toml"),
-        ("python", DAEMON),
         ("ini", "/etc/systemd/system/raid-monitor.service"),
     ] {
         file(&machine, "connect.md", language, path);
     }
+    let script = block("connect.md", "python", &format!("# {DAEMON}\n"));
+    machine.write(DAEMON, script.replace("/sys/block", ARRAYS));
+    machine.write(&format!("{ARRAYS}/md1/md/degraded"), "1\n");
     run(&machine, &commands("connect.md", "nodewell check"));
     run(&machine, &commands("connect.md", "systemctl daemon-reload"));
+    let status = || run(&machine, "nodewell status --all");
     let shown = block("connect.md", "text", "Daemons that report");
-    until("the daemon is shown", || missing(&shown, &run(&machine, "nodewell status --all")).is_none().then_some(()));
+    until("the daemon is shown", || missing(&shown, &status()).is_none().then_some(()));
     machine.wait_condition("RaidProblem", "True");
+    run(&machine, &format!("systemctl kill --signal=KILL {GRANTED}"));
+    machine.wait_property(GRANTED, "SubState", "auto-restart");
+    assert!(status().contains("RaidProblem"), "one that failed comes back");
+    run(&machine, &format!("systemctl restart {GRANTED}"));
+    machine.wait_condition("RaidProblem", "True");
+    run(&machine, &format!("systemctl stop {GRANTED}"));
+    until("nothing is left of it", || machine.condition("RaidProblem").is_none().then_some(()));
+    assert!(!status().contains("python-raid@"), "{}", status());
 }

@@ -1,6 +1,7 @@
 //! What docs/connect.md and docs/start.md show is run: the shell and Python examples, and the hooks of other tools.
 
 use std::{
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -12,6 +13,7 @@ use nodewell_tests::{
     book,
     cli::binary,
     openapi::OpenApi,
+    process::Process,
     suite::Suite,
 };
 
@@ -89,20 +91,29 @@ fn shell_examples_report(agent: &Agent) {
     let api = OpenApi::of_docs();
     let examples = blocks("sh");
     let (calls, scripts): (Vec<_>, Vec<_>) = examples.iter().partition(|block| block.starts_with("curl"));
-    assert_eq!((calls.len(), scripts.len()), (2, 1));
+    assert_eq!((calls.len(), scripts.len()), (3, 1));
     for call in calls {
         let output = run(agent, Command::new("sh").args(["-ec", &with_socket(agent, call)]));
         let answer: serde_json::Value = serde_json::from_str(&output).unwrap();
         assert!(answer.get("error").is_none(), "{answer}");
-        if let Some(body) = call.split_once("-d '").map(|(_, rest)| rest.trim_end().trim_end_matches('\'')) {
-            let errors = api.errors_of_request("POST", "/v1/status", &serde_json::from_str(body).unwrap());
+        if let Some(body) = body_of(call) {
+            let errors = api.errors_of_request("POST", "/v1/status", &body);
             assert!(errors.is_empty(), "{errors:?}");
+            let status = agent.condition("RaidProblem").map(|view| view.status.as_str());
+            assert_eq!(status, (body["last"] != true).then_some("True"), "{body}");
         }
     }
-    assert_eq!(agent.condition("RaidProblem").unwrap().status.as_str(), "True");
     assert_eq!(agent.events("ArrayLostADisk").len(), 1);
     run(agent, Command::new("sh").args(["-ec", scripts[0].as_str()]));
     assert_eq!(agent.condition("RaidProblem").unwrap().status.as_str(), "False");
+}
+
+/// What a call sends, with a time for what the shell puts in.
+fn body_of(call: &str) -> Option<serde_json::Value> {
+    let (_, rest) = call.split_once("-d '")?;
+    let rest = rest.replace("'$(date -u +%FT%TZ)'", "2026-11-21T06:00:00Z");
+    let (body, _) = rest.rsplit_once('\'')?;
+    Some(serde_json::from_str(body).unwrap())
 }
 
 fn the_python_example_is_a_daemon() {
@@ -110,11 +121,27 @@ fn the_python_example_is_a_daemon() {
 }
 
 fn python_example_is_a_daemon(agent: &Agent) {
-    let script = with_socket(agent, &blocks("python")[0]);
-    run(agent, Command::new("python3").args(["-c", &script]));
-    let view = agent.condition("RaidProblem").unwrap();
-    assert_eq!((view.status.as_str(), view.problems[0].subject.as_deref()), ("True", Some("md1")));
+    let arrays = agent.plan().folder().join("arrays");
+    let array = arrays.join("md1/md");
+    fs::create_dir_all(&array).unwrap();
+    // The daemon never reads a half of it.
+    let lacks = |disks: &str| {
+        fs::write(array.join("new"), disks).unwrap();
+        fs::rename(array.join("new"), array.join("degraded")).unwrap();
+    };
+    lacks("0\n");
+    let script = with_socket(agent, &blocks("python")[0]).replace("/sys/block", &arrays.display().to_string());
+    let often = script.replace("time.sleep(20)", "time.sleep(0.2)");
+    assert_ne!(often, script);
+    let argv: [OsString; 3] = ["python3", "-c", often.as_str()].map(OsString::from);
+    let _daemon = Process::start(&argv, &agent.plan().folder().join("python.log")).unwrap();
+    agent.wait_condition("RaidProblem", "False");
+    lacks("1\n");
+    let view = agent.wait_condition("RaidProblem", "True");
+    assert_eq!((view.problems[0].subject.as_deref(), view.message.as_str()), (Some("md1"), "md1 lacks a disk"));
     assert!(view.problems[0].source.starts_with("python-raid@"));
+    lacks("0\n");
+    agent.wait_condition("RaidProblem", "False");
 }
 
 /// Each report is answered 202 there.
