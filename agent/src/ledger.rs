@@ -14,7 +14,6 @@ use crate::{
     monitors::ledger_sender::Report,
     runtime::clock,
     shared_state::{Affected, Command, SharedState},
-    socket,
     store::Ticket,
 };
 
@@ -179,9 +178,9 @@ impl LedgerTask {
 
     fn obey(&mut self, command: Command) {
         match command {
-            Command::Clear { request, done } => {
+            Command::Clear { request, awaited, done } => {
                 // The caller may have gone: the problems are ended all the same.
-                let _ = done.send(self.clear(&request, clock::now()));
+                let _ = done.send(self.clear(&request, awaited, clock::now()));
             }
             Command::Report { reports, sender, done } => {
                 let outcome = self.ledger.report(reports, &sender, clock::now());
@@ -207,11 +206,9 @@ impl LedgerTask {
         }
     }
 
-    /// Our own check processes are started again by systemd: while they are silent nothing is known.
-    fn clear(&mut self, request: &ClearRequest, now: Now) -> ClearedView {
+    fn clear(&mut self, request: &ClearRequest, awaited: fn(&str) -> bool, now: Now) -> ClearedView {
         let cleared = self.ledger.clear(request, now);
-        let is_of_all = request.is_of_all();
-        let given_up = is_of_all.then(|| self.ledger.give_up(&request.condition, socket::is_check_process, now));
+        let given_up = request.is_of_all().then(|| self.ledger.give_up(&request.condition, awaited, now));
         ClearedView { cleared, given_up: given_up.unwrap_or_default() }
     }
 

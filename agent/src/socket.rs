@@ -38,7 +38,6 @@ use tokio::sync::watch;
 use crate::{bucket::Rate, config::SocketLimits, inventory::InventoryFiles, shared_state::SharedState};
 use gate::Gate;
 
-pub(crate) use check_process_units::is_unit as is_check_process;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use report::read as read_reports;
 

@@ -12,6 +12,7 @@ use nodewell_model::{
 use super::{
     Api,
     answer::{Answer, Rejection, json},
+    check_process_units,
 };
 use crate::shared_state::Command;
 
@@ -21,7 +22,9 @@ pub(super) async fn clear(api: &Api, request: ClearRequest, peer: Option<Arc<str
     let ClearRequest { condition, reason, subject, id, evidence, if_unchanged_since } = request;
     let evidence = evidence.map(|evidence| text::message(evidence.as_bytes()));
     let request = nodewell_ledger::ClearRequest { condition, reason, subject, id, evidence, if_unchanged_since, peer };
-    match api.shared_state.ask(|done| Command::Clear { request, done }).await {
+    // Our own check processes are started again by systemd: while they are silent nothing is known.
+    let awaited = check_process_units::is_unit;
+    match api.shared_state.ask(|done| Command::Clear { request, awaited, done }).await {
         Some(cleared) => Ok(json(StatusCode::OK, &cleared)),
         None => Err(Rejection::new(
             StatusCode::SERVICE_UNAVAILABLE,

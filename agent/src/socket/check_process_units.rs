@@ -8,7 +8,7 @@ pub(super) const UNITS: [&str; 3] = ["nodewell-check.service", "nodewell-disk.se
 const USERS: [&str; 2] = ["nodewell-disk", "nodewell-gpu"];
 
 /// Whether the unit `name` is one of them.
-pub(crate) fn is_unit(name: &str) -> bool {
+pub(super) fn is_unit(name: &str) -> bool {
     UNITS.contains(&name)
 }
 

@@ -215,13 +215,14 @@ async fn clear_asks_the_ledger() {
     let mut fixture = Fixture::full();
     let mut commands = std::mem::replace(&mut fixture.commands, tokio::sync::mpsc::channel(1).1);
     tokio::spawn(async move {
-        let Command::Clear { request, done } = commands.recv().await.unwrap() else {
+        let Command::Clear { request, awaited, done } = commands.recv().await.unwrap() else {
             panic!("another command");
         };
         let asked = (request.condition.as_str(), request.reason, request.subject.as_deref());
         assert_eq!(asked, ("DiskUnhealthy", None, Some("sda1")));
         assert_eq!(request.evidence.as_deref(), Some("it was\u{fffd} replaced"));
         assert_eq!(request.if_unchanged_since.unwrap().count, 7);
+        assert!(awaited("nodewell-disk.service") && !awaited("raid.service"));
         done.send(ClearedView { cleared: 2, given_up: vec!["raid@raid.service".to_owned()] }).unwrap();
     });
     let body = r#"{"condition":"DiskUnhealthy","subject":"sda1","evidence":"it was\u0007 replaced",
@@ -254,7 +255,7 @@ async fn what_is_cleared_by_a_grant_names_its_peer() {
         let peer = Peer::user(user);
         let answer = route::answer(&api, &limits, &peer, request);
         let ledger = async {
-            let Some(Command::Clear { request, done }) = commands.recv().await else { panic!("another command") };
+            let Some(Command::Clear { request, done, .. }) = commands.recv().await else { panic!("another command") };
             done.send(ClearedView::default()).unwrap();
             request.peer
         };
