@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::{
     super::{
         reporting::histories::reported,
-        steps::{self, REASONS},
+        steps::{self, CONDITIONS, REASONS},
     },
     *,
 };
@@ -21,7 +21,7 @@ pub(super) enum Deed {
     Word(Word),
 }
 
-/// What a person says of problems.
+/// What a person says of problems, and of daemons that may never come again.
 #[derive(Debug, Clone)]
 pub(super) enum Word {
     /// For so many seconds.
@@ -29,6 +29,7 @@ pub(super) enum Word {
     Unmute(MuteKey),
     Ack(MuteKey),
     Unack(MuteKey),
+    GiveUp(&'static str),
 }
 
 /// The same before there is a time.
@@ -62,6 +63,7 @@ fn word() -> impl Strategy<Value = Word> {
         key().prop_map(Word::Unmute),
         key().prop_map(Word::Ack),
         key().prop_map(Word::Unack),
+        prop::sample::select(&CONDITIONS[..]).prop_map(Word::GiveUp),
     ]
 }
 
@@ -126,6 +128,7 @@ impl Word {
             Self::Unmute(key) => _ = ledger.unmute(key, &by, now),
             Self::Ack(key) => _ = ledger.ack(key, &Ack { at: now.wall, by, why }, now),
             Self::Unack(key) => _ = ledger.unack(key, &by, now),
+            Self::GiveUp(condition) => _ = ledger.give_up(&Name::fixed(condition), |principal| principal == by, now),
         }
     }
 }
