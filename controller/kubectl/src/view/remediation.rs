@@ -59,7 +59,7 @@ impl RemediationView {
             opened: record.begun(),
             cause: spec.cause.clone(),
             next: decided.and_then(|decided| decided.next.clone()),
-            // What the leader decides now is newer than what it has stored.
+            // What the leader decides now is no older than what it has stored.
             blocked_by: decided.map_or_else(stored, |decided| decided.blockers.clone()),
             aborted: spec.abort,
             refused_evictions: status.drain.iter().flat_map(|drain| drain.refused_evictions.clone()).collect(),
