@@ -67,8 +67,8 @@ fn report(facts: &Facts) -> Option<&Report> {
     }
 }
 
-/// What a controller decides of one node now: nothing where none decides, and nothing of what it decided before the node's
-/// records became what they are.
+/// What a controller decides of one node now: nothing where none decides, and nothing of what it decided before the
+/// records of the node became what they are.
 pub(crate) fn decision<'a>(facts: &'a Facts, node: &str, now: Timestamp) -> Option<&'a NodeReport> {
     let report = report(facts).filter(|report| report.is_fresh(now))?;
     let decided = report.nodes.iter().find(|decided| decided.node == node)?;

@@ -99,6 +99,8 @@ fn of_record(facts: &Facts, node: &str, now: Timestamp) -> Vec<String> {
         };
         sentences.push(format!("{why}; next is {next}."));
     }
+    let restored = view.restored_at.map(|at| format!("It is healthy again, and given back at {at:.0} if it stays so."));
+    sentences.extend(restored);
     if view.aborted {
         sentences.push("A person has it stopped (spec.abort).".to_owned());
     }
