@@ -38,8 +38,8 @@ pub async fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     TcpListener::bind(address).await
 }
 
-/// Binds the address once the other process has let go of it; it was tried a moment ago. The first pause is a second, the
-/// longest 30 s.
+/// Binds the address once the other process has let go of it; it was tried a moment ago. The first pause is a second,
+/// the longest 30 s.
 pub async fn bind_later(address: SocketAddr) -> TcpListener {
     let mut pauses = PAUSES;
     loop {

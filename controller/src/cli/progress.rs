@@ -1,4 +1,5 @@
-//! What a command that takes long is waiting for: one line on standard error where that is a terminal, wiped before its answer.
+//! What a command that takes long is waiting for: one line on standard error where that is a terminal, wiped before its
+//! answer.
 
 use std::io::{self, IsTerminal, Write};
 

@@ -1,4 +1,4 @@
-//! Pods at which a drain would stop, before it is asked for: now they are a flag, later a record that waits for a person.
+//! Pods at which a drain would stop, before it is asked for: now they are a flag, later a record that waits.
 
 use jiff::Timestamp;
 use nodewell_reconcile::cluster::Pods;
@@ -73,8 +73,8 @@ mod tests {
         let scratch = || vec![Volume::EmptyDir { name: "scratch".into() }];
         let pods = [pod("web", true, Vec::new()), pod("cache", true, scratch()), pod("sh", false, Vec::new())];
         let expected = [
-            "its drain stops at dev/cache: the data of its emptyDir volume scratch would be lost; --delete-emptydir-data would \
-             delete it",
+            "its drain stops at dev/cache: the data of its emptyDir volume scratch would be lost; \
+             --delete-emptydir-data would delete it",
             "its drain stops at dev/sh: no controller makes it again; --force would delete it",
         ];
         assert_eq!(shown(&pods, &DrainStep::default()), expected);
