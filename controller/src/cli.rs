@@ -9,6 +9,7 @@ mod fence;
 mod look;
 mod pause;
 mod plan;
+mod progress;
 mod release;
 mod retry;
 mod run;

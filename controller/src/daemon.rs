@@ -185,15 +185,23 @@ async fn review_policies(config: &Config, cluster: &KubeCluster, cache: &Cache, 
     }
 }
 
-/// A taken port is logged, and stops nothing.
+/// A taken port is logged and tried again, and stops nothing.
 async fn serve_metrics(config: &Config, cache: &Cache, requests: Arc<Requests>, tally: &Arc<Tally>, clock: Clock) {
     let Some(address) = config.metrics_listen else { return };
     let node_reaper = config.node_reaper_config.is_some();
     let (cache, tally, cluster) = (cache.clone(), Arc::clone(tally), config.cluster.clone());
     let shown = metrics::Shown { cache, requests, tally, clock, dry_run: config.dry_run, node_reaper, cluster };
+    let guard = config.metrics_tls.guard();
     match metrics::bind(address).await {
-        Ok(listener) => drop(tokio::task::spawn_local(metrics::serve(listener, config.metrics_tls.guard(), shown))),
-        Err(error) => tracing::error!(%address, %error, "no metrics: the address cannot be had"),
+        Ok(listener) => drop(tokio::task::spawn_local(metrics::serve(listener, guard, shown))),
+        Err(error) => {
+            tracing::error!(%address, %error, "no metrics: the address cannot be bound, will retry");
+            drop(tokio::task::spawn_local(async move {
+                let listener = metrics::bind_later(address).await;
+                tracing::info!(%address, "metrics: the address is bound now");
+                metrics::serve(listener, guard, shown).await;
+            }));
+        }
     }
 }
 

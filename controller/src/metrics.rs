@@ -13,7 +13,7 @@ use std::{future::ready, sync::Arc};
 
 use http_body_util::Full;
 use hyper::{Method, Request, Response, StatusCode, body::Bytes};
-pub use nodewell_metrics::bind;
+pub use nodewell_metrics::{bind, bind_later};
 use nodewell_reconcile::{cache::Cache, clock::Clock};
 use nodewell_tls::TlsGuard;
 use tokio::net::TcpListener;

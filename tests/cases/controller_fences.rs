@@ -111,14 +111,13 @@ fn assert_audited(lines: &[Value]) {
     let acts = lines.iter().filter(|line| line["act"].is_string());
     let kinds = acts.map(|line| {
         let act = line["act"].as_str().unwrap().split(' ').next().unwrap();
-        let outcome = line["outcome"].as_str().and_then(|outcome| outcome.split('(').next());
-        (line["what"].as_str().unwrap(), act, outcome)
+        (line["what"].as_str().unwrap(), act, line["outcome"].as_str())
     });
     let kinds: Vec<_> = kinds.collect();
     for act in ["release", "powerOn"] {
         let begun = kinds.iter().position(|kind| *kind == ("actBegins", act, None));
         let begun = begun.unwrap_or_else(|| panic!("{act} begins in no line: {lines:#?}"));
-        let ended = kinds[begun..].contains(&("actEnds", act, Some("Ok")));
+        let ended = kinds[begun..].contains(&("actEnds", act, Some("done")));
         assert!(ended, "{act} ends well in no line after it: {lines:#?}");
     }
     let entered: Vec<&str> = lines.iter().filter_map(|line| line["to"].as_str()).collect();

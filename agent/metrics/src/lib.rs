@@ -7,4 +7,4 @@ mod server;
 
 pub use exposition::{Exposition, Number};
 pub use metric::{Metric, MetricType};
-pub use server::{TEXT, answer, bind, serve};
+pub use server::{TEXT, answer, bind, bind_later, serve};

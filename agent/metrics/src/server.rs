@@ -11,12 +11,13 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
+use nodewell_time::Backoff;
 use nodewell_tls::TlsGuard;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpListener,
     sync::Semaphore,
-    time::timeout,
+    time::{sleep, timeout},
 };
 
 /// A scraper or two, probes, and a person with curl.
@@ -24,6 +25,8 @@ const CONNECTION_LIMIT: usize = 8;
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 /// A connection's whole life: a scrape takes milliseconds.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
+/// Between two tries to bind an address that another process has.
+const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
 /// The content type of an exposition.
 pub const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -33,6 +36,18 @@ pub const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// The operating system's; a taken port, most likely, which is not fatal to a daemon.
 pub async fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     TcpListener::bind(address).await
+}
+
+/// Binds the address once the other process has let go of it; it was tried a moment ago. The first pause is a second,
+/// the longest 30 s.
+pub async fn bind_later(address: SocketAddr) -> TcpListener {
+    let mut pauses = PAUSES;
+    loop {
+        sleep(pauses.pause()).await;
+        if let Ok(listener) = bind(address).await {
+            return listener;
+        }
+    }
 }
 
 /// Serves until dropped; with a guard over TLS alone, and to those that it lets in. Needs a `LocalSet`.
@@ -46,7 +61,7 @@ where
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
             // Out of descriptors, most likely: some come back when a connection ends.
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            sleep(Duration::from_millis(100)).await;
             continue;
         };
         let (guard, answer) = (guard.clone(), Rc::clone(&answer));
@@ -95,4 +110,24 @@ pub fn answer(status: StatusCode, kind: &'static str, body: String) -> Response<
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use nodewell_kit::free_port;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_taken_address_is_bound_once_it_is_free() {
+        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+        let other = bind(address).await.unwrap();
+        let mut ours = pin!(bind_later(address));
+        assert!(timeout(Duration::from_mins(10), &mut ours).await.is_err(), "it is taken");
+        drop(other);
+        let listener = timeout(Duration::from_secs(31), ours).await.unwrap();
+        assert_eq!(listener.local_addr().unwrap(), address);
+    }
 }

@@ -12,15 +12,14 @@ mod statistics;
 mod store;
 pub mod table;
 
-use std::{net::SocketAddr, path::Path, rc::Rc, sync::Arc, time::Duration};
+use std::{path::Path, rc::Rc, sync::Arc};
 
 use http_body_util::Full;
 use hyper::{Method, Request, Response, StatusCode, body::Bytes};
-use nodewell_metrics::{Exposition, TEXT, bind};
+use nodewell_metrics::{Exposition, TEXT, bind, bind_later};
 use nodewell_rules::RuleSet;
-use nodewell_time::Backoff;
 use nodewell_tls::TlsGuard;
-use tokio::{net::TcpListener, sync::watch, task::JoinSet, time::sleep};
+use tokio::{net::TcpListener, sync::watch, task::JoinSet};
 
 pub use statistics::{Statistics, figures_of_npd};
 
@@ -28,9 +27,6 @@ use crate::{
     config::Config, exporters::apiserver::ApiStats, hw_counters::HwCountersFile, inventory::InventoryFiles,
     runtime::boxed, shared_state::SharedState, socket::Counters, store::Store,
 };
-
-/// Between two tries to bind an address that another process has.
-const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
 
 /// What the exposition is made from.
 #[derive(Debug, Clone)]
@@ -67,22 +63,14 @@ pub(super) async fn start(vital: &mut JoinSet<()>, config: &Config, sources: Met
     let guard = config.exporters.metrics_tls.guard();
     match bind(address).await {
         Ok(listener) => drop(vital.spawn_local(boxed(serve(listener, guard, sources)))),
-        // Node Problem Detector may still hold the port; everything else works.
+        // Node Problem Detector may still hold the port, until it is removed; everything else works.
         Err(error) => {
             tracing::error!(%address, %error, "no metrics: the address cannot be bound, will retry");
-            vital.spawn_local(boxed(async move { serve(bound_later(address).await, guard, sources).await }));
-        }
-    }
-}
-
-/// Once the other process has let go of it: Node Problem Detector, when it is removed.
-async fn bound_later(address: SocketAddr) -> TcpListener {
-    let mut pauses = PAUSES;
-    loop {
-        sleep(pauses.pause()).await;
-        if let Ok(listener) = bind(address).await {
-            tracing::info!(%address, "metrics: the address is bound now");
-            return listener;
+            vital.spawn_local(boxed(async move {
+                let listener = bind_later(address).await;
+                tracing::info!(%address, "metrics: the address is bound now");
+                serve(listener, guard, sources).await;
+            }));
         }
     }
 }
@@ -129,25 +117,4 @@ pub(super) async fn text(sources: &MetricSources) -> String {
 #[expect(clippy::cast_precision_loss, reason = "see above")]
 fn to_double(value: u64) -> f64 {
     value as f64
-}
-
-#[cfg(test)]
-mod tests {
-    use std::pin::pin;
-
-    use nodewell_kit::free_port;
-    use tokio::time::timeout;
-
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_taken_address_is_bound_once_it_is_free() {
-        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
-        let other = bind(address).await.unwrap();
-        let mut ours = pin!(bound_later(address));
-        assert!(timeout(Duration::from_mins(10), &mut ours).await.is_err(), "it is taken");
-        drop(other);
-        let listener = timeout(Duration::from_secs(31), ours).await.unwrap();
-        assert_eq!(listener.local_addr().unwrap(), address);
-    }
 }

@@ -5,7 +5,10 @@ mod event;
 mod node;
 mod record;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use nodewell_remediation::leader_report::{KEY, Report};
@@ -25,6 +28,8 @@ pub(crate) struct Facts {
     pub(crate) leases: BTreeMap<String, AgentLease>,
     /// Open records, and copies of those that ended.
     pub(crate) records: Vec<RecordFacts>,
+    /// Names of records that this version cannot read.
+    pub(crate) unread_records: BTreeSet<String>,
     pub(crate) events: Vec<EventFacts>,
     pub(crate) controller: ControllerFacts,
     /// What could not be read, and what to do about it: a line each.
@@ -77,14 +82,26 @@ impl Facts {
         self.records.iter().find(|record| !record.has_ended && record.node() == node)
     }
 
+    /// All records of `node`.
+    pub(crate) fn records_of(&self, node: &str) -> impl Iterator<Item = &RecordFacts> {
+        self.records.iter().filter(move |record| record.node() == node)
+    }
+
+    /// Whether a record of `node` that is open is among those that were read.
+    pub(crate) fn knows_records_of(&self, node: &str) -> bool {
+        self.controller.kinds == Reading::There(()) && !self.unread_records.contains(node)
+    }
+
     /// One record. What this version cannot read is a note: a newer controller may have written it.
     pub(crate) fn add_record(&mut self, raw: Value) {
         let name = text(&raw["metadata"]["name"]).unwrap_or_default();
         match RecordFacts::read(raw) {
             Ok(record) => self.records.push(record),
-            Err(error) => self.notes.push(format!(
-                "NodeFence {name} cannot be read by this version ({error}); install the controller's kubectl-nodewell"
-            )),
+            Err(error) => {
+                let why = format!("NodeFence {name} cannot be read by this version ({error})");
+                self.notes.push(format!("{why}; install the controller's kubectl-nodewell"));
+                self.unread_records.insert(name);
+            }
         }
     }
 

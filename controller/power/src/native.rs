@@ -87,6 +87,8 @@ pub struct NativePower<C> {
     settings: Settings,
     memory: Mutex<Memory>,
     logins: Arc<LoginCounts>,
+    /// Takes what is asked, and of which device, for a person who waits.
+    report: Option<fn(&str)>,
 }
 
 impl<C: Configuration> NativePower<C> {
@@ -94,7 +96,7 @@ impl<C: Configuration> NativePower<C> {
     pub fn new(cluster: Arc<C>, runner: Runner, settings: Settings) -> Self {
         let runner = runner.trusting(settings.ca_file.clone());
         let agents = Agents::new(settings.agents.clone(), runner.clone());
-        Self { cluster, agents, runner, settings, memory: Mutex::default(), logins: Arc::default() }
+        Self { cluster, agents, runner, settings, memory: Mutex::default(), logins: Arc::default(), report: None }
     }
 
     /// How often BMCs are logged in to.

@@ -1,6 +1,10 @@
 //! NativePower over ConfigMaps and Secrets, with agents that are scripts.
 
-use std::{os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
+use std::{
+    os::unix::fs::PermissionsExt,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use nodewell_power::{
     native::{NativePower, Settings},
@@ -130,6 +134,19 @@ async fn methods_that_answer_too_late_to_be_read_are_not_ready() {
     slow(1, 5);
     slow(2, 4);
     assert_eq!(room.power.preflight(&node("n1", "")).await.reason, "FenceReady", "they are run again at once");
+}
+
+#[tokio::test]
+async fn a_person_who_waits_sees_what_is_asked() {
+    static ASKED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    fn note(text: &str) {
+        ASKED.lock().unwrap().push(text.to_owned());
+    }
+    let mut room = room();
+    room.configure("n1", &[1]);
+    room.power = room.power.reporting(Some(note));
+    assert_eq!(room.power.preflight(&node("n1", "")).await.reason, "FenceReady");
+    assert_eq!(*ASKED.lock().unwrap(), ["asking fence_test at pdu for the power …"]);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use jiff::Timestamp;
 use nodewell_remediation::{
-    action::{EventDraft, IrreversibleOp, Outcome},
+    action::{Done, EventDraft, Failed, IrreversibleOp, Outcome},
     api::fence::{NodeFence, Phase},
     snapshot::Level,
 };
@@ -44,7 +44,11 @@ pub enum Audited {
     /// What is known of its end.
     ActEnds {
         act: String,
-        outcome: String,
+        /// A word of `nodewell_controller_actions_total`.
+        outcome: &'static str,
+        /// What else is known of it, for people.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        message: String,
         #[serde(flatten)]
         by: Means,
     },
@@ -125,7 +129,8 @@ impl Audited {
     }
 
     pub(crate) fn ends(op: &IrreversibleOp, fence: &NodeFence, outcome: &Outcome) -> Self {
-        Self::ActEnds { act: name(op), outcome: format!("{outcome:?}"), by: Means::of(op, fence) }
+        let (outcome, message) = end(outcome);
+        Self::ActEnds { act: name(op), outcome, message, by: Means::of(op, fence) }
     }
 
     pub(crate) fn phase(from: Option<Phase>, to: Phase, why: &EventDraft) -> Self {
@@ -146,9 +151,29 @@ fn name(op: &IrreversibleOp) -> String {
     }
 }
 
+/// Its word and what else is known. A word never changes: programs read lines of years ago.
+fn end(outcome: &Outcome) -> (&'static str, String) {
+    match outcome {
+        Ok(Done::Yes) => ("done", String::new()),
+        Ok(Done::NotOurs) => ("notOurs", "another actor had done it before".to_owned()),
+        Ok(Done::Off(off)) => ("done", format!("read as off {} times, by {}", off.reads, off.by.join(", "))),
+        Ok(Done::Booted) => ("done", "another boot is alive".to_owned()),
+        Ok(Done::Released(pods)) => ("done", format!("{pods} pods were deleted")),
+        // What can be taken back has no line.
+        Ok(Done::Drain(_) | Done::Power(_)) => ("done", String::new()),
+        Err(Failed::Gone(what)) => ("gone", what.clone()),
+        Err(Failed::NotBegun(why)) => ("notBegun", why.clone()),
+        Err(Failed::Refused(why)) => ("refused", why.clone()),
+        Err(Failed::InDoubt(why)) => ("inDoubt", why.clone()),
+        Err(Failed::Timeout(after)) => ("timeout", format!("no end within {} s", after.as_secs())),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use nodewell_remediation::api::fence::{NodeFenceSpec, NodeFenceStatus};
+    use std::time::Duration;
+
+    use nodewell_remediation::api::fence::{Confirmation, NodeFenceSpec, NodeFenceStatus};
 
     use super::*;
 
@@ -162,9 +187,35 @@ mod tests {
             begins,
             serde_json::json!({ "what": "actBegins", "act": "powerOff", "fencingLevel": 2, "jobs": ["pdu-a/off"] })
         );
-        let ends = json(&Audited::ends(&IrreversibleOp::PowerOn, &fence, &Ok(nodewell_remediation::action::Done::Yes)));
-        assert_eq!((ends["fencingLevel"].as_u64(), ends["jobs"][0].as_str()), (Some(2), Some("pdu-a/off")));
+        let ends = json(&Audited::ends(&IrreversibleOp::PowerOn, &fence, &Ok(Done::Yes)));
+        let expected = serde_json::json!({ "what": "actEnds", "act": "powerOn", "outcome": "done", "fencingLevel": 2,
+            "jobs": ["pdu-a/off"] });
+        assert_eq!(ends, expected);
         let released = json(&Audited::begins(&IrreversibleOp::Release { pods: Vec::new() }, &fence));
         assert_eq!(released, serde_json::json!({ "what": "actBegins", "act": "release of 0 pods" }));
+    }
+
+    #[test]
+    fn an_end_is_a_word_and_a_message_for_people() {
+        let off = Confirmation {
+            at: Timestamp::UNIX_EPOCH,
+            reads: 2,
+            by: vec!["bmc".into()],
+            boot_id: "b".into(),
+            already_off: false,
+            epoch: 3,
+        };
+        let ends: [(Outcome, &str, &str); 7] = [
+            (Ok(Done::Off(off)), "done", "read as off 2 times, by bmc"),
+            (Ok(Done::Booted), "done", "another boot is alive"),
+            (Ok(Done::Released(3)), "done", "3 pods were deleted"),
+            (Err(Failed::NotBegun("a person".into())), "notBegun", "a person"),
+            (Err(Failed::Refused("wrong password".into())), "refused", "wrong password"),
+            (Err(Failed::InDoubt("no answer".into())), "inDoubt", "no answer"),
+            (Err(Failed::Timeout(Duration::from_secs(20))), "timeout", "no end within 20 s"),
+        ];
+        for (outcome, word, message) in ends {
+            assert_eq!(end(&outcome), (word, message.to_owned()));
+        }
     }
 }

@@ -41,6 +41,7 @@ use jiff::Timestamp;
 pub use self::{
     booted::NewBoot,
     drain_again::undrained,
+    interrupt::restored_at,
     release::{is_deleted_by_release, must_be_silent, needs_lease, out_of_service},
     restore::must_stay_cut_off,
     supersede::may_give_way,

@@ -40,6 +40,7 @@ use crate::{
     time::Now,
 };
 pub use node::claimed;
+pub(crate) use node::node_ready;
 
 /// What the guards look at in one pass over all nodes: the cluster's state, what this pass has already decided, and
 /// the storms.

@@ -1,5 +1,6 @@
 //! What `plan` and `kubectl describe` show of each node: what would be done now, or why nothing is.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -19,8 +20,11 @@ pub struct NodeReport {
     /// Other policies whose predicates are true of it as well. They decide nothing while that one does.
     pub also: Vec<String>,
     pub phase: Option<Phase>,
-    /// What is done, or would be if nothing blocked it: `cordon`, `drain`, `powerCycle`.
+    /// What is done, or would be if nothing blocked it: `cordon`, `drain`, `powerCycle`, `restore`.
     pub next: Option<String>,
+    /// It is healthy again: when it is given back, if it stays so. No step is next until then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restored_at: Option<Timestamp>,
     /// Everything that speaks against it, not only the first.
     pub blockers: Vec<Blocker>,
     /// Predicates that could not be judged: policy and error.

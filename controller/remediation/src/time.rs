@@ -28,3 +28,12 @@ pub struct Now {
     pub moment: Moment,
     pub wall: Timestamp,
 }
+
+impl Now {
+    /// `moment`, which is yet to come, by the wall clock, to the second; nothing past the end of its calendar.
+    #[must_use]
+    pub fn at(self, moment: Moment) -> Option<Timestamp> {
+        let at = self.wall.checked_add(moment.since(self.moment)).ok()?;
+        Timestamp::from_second(at.as_second()).ok()
+    }
+}

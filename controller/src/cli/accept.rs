@@ -11,7 +11,7 @@ use nodewell_remediation::{
 };
 use serde_json::json;
 
-use super::{CommandError, Global, error::print};
+use super::{CommandError, Global, error::print, progress::Progress};
 use crate::{
     daemon::{self, readiness},
     kube::KubeCluster,
@@ -25,22 +25,27 @@ pub(super) async fn run(global: &Global, name: &str) -> Result<(), CommandError>
     let node = cluster.node(name).await.map_err(CommandError::of(&format!("Node {name}")))?;
     let node = node.ok_or_else(|| CommandError::Message(format!("there is no Node {name}")))?;
     let power = daemon::power(&config, &cluster).map_err(|fatal| CommandError::Message(fatal.to_string()))?;
-    let power = power.of_a_command();
+    let progress = Progress::of_stderr();
+    let power = power.of_a_command().reporting(progress.line());
     // Only this one node's configuration is looked at: which nodes share its plug the running controller knows.
     power.unread([&node].into_iter());
     let unpinned = power.unpinned(&node).await;
     if power.is_refused(&node.name) {
-        remember(&cluster, &power, &node, &power.preflight(&node).await).await?;
+        let preflight = power.preflight(&node).await;
+        progress.wipe();
+        remember(&cluster, &power, &node, &preflight).await?;
     }
     if let Some(unpinned) = unpinned.map_err(CommandError::Message)? {
         let data = cluster.config_map(&unpinned.map).await.map_err(CommandError::of(&unpinned.map))?;
         let known = KnownConfigMaps::from([(unpinned.map.clone(), data)]);
+        progress.wipe();
         print(&format!("{name}: {}\n\n{}\n", unpinned.found, command(&config.namespace, &unpinned, &known)))?;
         return Err(CommandError::Message(format!(
             "{name} is not turned off before its ConfigMap confirms it; look at the machine"
         )));
     }
     let preflight = power.preflight(&node).await;
+    progress.wipe();
     remember(&cluster, &power, &node, &preflight).await?;
     let Preflight { status, reason, message } = preflight;
     let answer = format!("{name}: {reason}: {message}");

@@ -1,5 +1,7 @@
 //! `fence`: a person asks for one node to be fenced, without any policy. The guards are those of every record.
 
+mod in_the_way;
+
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::Args;
@@ -70,6 +72,9 @@ impl Fence {
         print(&format!("{name} is {}. Asked for: {}.\n", state(&node), self.shown(&steps)))?;
         if let Some(warning) = of_leader(wire, &config.leader.namespace).await {
             print(&format!("beware: {warning}\n"))?;
+        }
+        for sentence in in_the_way::sentences(&cluster, &node, &steps).await {
+            print(&format!("beware: {sentence}\n"))?;
         }
         self.confirmed()?;
         let by = asker::signed(wire, &self.reason).await;

@@ -14,6 +14,7 @@ pub(super) mod table;
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use clap::Args;
+use jiff::Timestamp;
 use nodewell_forecast::NodeForecast;
 use nodewell_reconcile::clock::Clock;
 use nodewell_remediation::{decide::Memory, guard::budgets::usage, node_report::NodeReport, snapshot::Snapshot};
@@ -77,6 +78,7 @@ struct One {
 struct Found<'a> {
     snapshot: &'a Snapshot,
     node_reports: &'a [NodeReport],
+    now: Timestamp,
     /// Why node-reaper's configuration is not acted on.
     refusals: &'a [String],
     usage: &'a [Budget],
@@ -129,6 +131,7 @@ impl Plan {
         let found = Found {
             snapshot: &snapshot,
             node_reports: &node_reports,
+            now: now.wall,
             refusals: &report.node_reaper_refused,
             usage: &report.budgets,
             dry_run: report.dry_run,
@@ -140,7 +143,7 @@ impl Plan {
     }
 
     fn shown(&self, found: &Found<'_>) -> String {
-        let Found { snapshot, node_reports, refusals, usage, dry_run, decided_by, leader, one } = found;
+        let Found { snapshot, node_reports, now, refusals, usage, dry_run, decided_by, leader, one } = found;
         if self.json {
             let mut nodes: Vec<Value> = node_reports.iter().map(|node_report| as_json(snapshot, node_report)).collect();
             if let ([node], Some(one)) = (nodes.as_mut_slice(), one) {
@@ -162,8 +165,8 @@ impl Plan {
         text.push_str(&policies::that_never_act(snapshot));
         text.push_str(&budgets::shown(usage));
         match (one, node_reports) {
-            (Some(one), [node_report]) => text.push_str(&table::one(snapshot, node_report, one, look)),
-            _ => text.push_str(&table::all(snapshot, node_reports, look)),
+            (Some(one), [node_report]) => text.push_str(&table::one(snapshot, node_report, one, *now, look)),
+            _ => text.push_str(&table::all(snapshot, node_reports, *now, look)),
         }
         if leader.is_none() && node_reports.iter().any(|node_report| node_report.next.is_some()) {
             let _ = writeln!(text, "\n{}", stored::NOT_ASKED.join("\n"));
@@ -188,6 +191,7 @@ fn as_json(snapshot: &Snapshot, node_report: &NodeReport) -> Value {
         "also": node_report.also,
         "phase": node_report.phase,
         "next": node_report.next,
+        "restoredAt": node_report.restored_at,
         "blockedBy": node_report.blockers,
         "refusedEvictions": table::refused_evictions(snapshot, node_report),
         "errors": errors,

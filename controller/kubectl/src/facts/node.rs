@@ -41,7 +41,7 @@ pub(crate) struct Ready {
 /// Who made a node unschedulable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cordon {
-    /// The policy that the controller's annotation names.
+    /// The policy that the controller's annotation names; empty where no policy asked for the cordon.
     pub(crate) policy: Option<String>,
     /// Field managers that own the field, the latest first, and when each wrote it last.
     pub(crate) writers: Vec<(String, Option<Timestamp>)>,
@@ -141,7 +141,7 @@ impl Cordon {
         let mut writers: Vec<(String, Option<Timestamp>)> =
             entries.map(|entry| (text(&entry["manager"]).unwrap_or_default(), time(&entry["time"]))).collect();
         writers.sort_by_key(|(_, at)| std::cmp::Reverse(*at));
-        Self { policy: text(&meta["annotations"][CORDONED_BY]), writers }
+        Self { policy: meta["annotations"][CORDONED_BY].as_str().map(str::to_owned), writers }
     }
 
     /// The controller's mark is there, and no other client has cordoned it since. Where the API server stores no writer
@@ -290,6 +290,7 @@ mod tests {
         let (ours, person) =
             (("nodewell-controller", "2026-01-01T00:00:00Z"), ("kubectl-cordon", "2026-01-02T00:00:00Z"));
         assert!(cordoned(Some("p"), &[ours]).is_ours());
+        assert!(cordoned(Some(""), &[ours]).is_ours(), "a record by hand has no policy");
         assert!(cordoned(Some("p"), &[]).is_ours(), "where no writer is stored the mark decides");
         assert!(!cordoned(Some("p"), &[person]).is_ours(), "a person has repeated it");
         assert!(!cordoned(None, &[ours]).is_ours());

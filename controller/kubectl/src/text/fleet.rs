@@ -147,7 +147,8 @@ fn remediation(all: &[RemediationView], page: &Page) -> String {
     for one in &all[..shown(all.len(), page)] {
         let phase = one.phase.map(|phase| format!("{phase:?}")).unwrap_or_default();
         let cause = if page.is_wide() { one.cause.clone() } else { String::new() };
-        let next = one.next.clone().unwrap_or_default();
+        let restored = || one.restored_at.map(|_| "given back".to_owned());
+        let next = one.next.clone().or_else(restored).unwrap_or_default();
         table.row(None, [one.node.clone(), phase, page.age(one.since), one.policy.clone(), next, cause, blockers(one)]);
     }
     let more = more(all.len() - shown(all.len(), page), "--all");

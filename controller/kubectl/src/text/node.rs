@@ -74,6 +74,9 @@ fn remediation(view: Option<&RemediationView>, page: &Page) -> String {
     if let Some(next) = &view.next {
         text.push_str(&line("next", &one_line(next)));
     }
+    if let Some(at) = view.restored_at {
+        text.push_str(&line("next", &format!("given back at {at:.0}, if it stays healthy")));
+    }
     if view.aborted {
         text.push_str(&line("aborted", "by a person (spec.abort)"));
     }

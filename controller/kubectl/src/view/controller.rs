@@ -67,18 +67,29 @@ fn report(facts: &Facts) -> Option<&Report> {
     }
 }
 
-/// What a controller decides of these nodes now: nothing where none decides.
-pub(crate) fn decisions(facts: &Facts, now: Timestamp) -> &[NodeReport] {
-    report(facts).filter(|report| report.is_fresh(now)).map(|report| report.nodes.as_slice()).unwrap_or_default()
+/// What a controller decides of one node now: nothing where none decides, and nothing of what it decided before the
+/// records of the node became what they are.
+pub(crate) fn decision<'a>(facts: &'a Facts, node: &str, now: Timestamp) -> Option<&'a NodeReport> {
+    let report = report(facts).filter(|report| report.is_fresh(now))?;
+    let decided = report.nodes.iter().find(|decided| decided.node == node)?;
+    (!is_outdated(facts, report.written, decided)).then_some(decided)
 }
 
-/// What it decides of one node.
-pub(crate) fn decision<'a>(facts: &'a Facts, node: &str, now: Timestamp) -> Option<&'a NodeReport> {
-    decisions(facts, now).iter().find(|report| report.node == node)
+/// A record was opened, has ended or is in another phase since. The time of the report is in whole seconds.
+fn is_outdated(facts: &Facts, written: Timestamp, decided: &NodeReport) -> bool {
+    let is_another = match facts.open_record(&decided.node) {
+        Some(record) => decided.phase != Some(record.fence.status.phase),
+        None => decided.phase.is_some() && facts.knows_records_of(&decided.node),
+    };
+    let mut changes = facts.records_of(&decided.node).filter_map(|record| record.fence.status.since);
+    is_another || changes.any(|since| since.as_second() > written.as_second())
 }
 
 #[cfg(test)]
 mod tests {
+    use nodewell_remediation::api::fence::Phase;
+    use serde_json::json;
+
     use super::*;
     use crate::facts::ControllerFacts;
 
@@ -101,5 +112,34 @@ mod tests {
         assert_eq!(state(Reading::Absent, Reading::Unread), ControllerState::NotInstalled);
         assert_eq!(state(Reading::Unread, Reading::Absent), ControllerState::Unread);
         assert_eq!(state(Reading::There(()), Reading::Unread), ControllerState::Unread);
+    }
+
+    /// What the leader decided of n1 at 00:00:50, in a phase, and the records of n1: name, phase, and since when.
+    fn is_shown(decided: Option<Phase>, records: &[(&str, Phase, &str)], kinds: Reading<()>) -> bool {
+        let node = NodeReport { node: "n1".into(), phase: decided, ..NodeReport::default() };
+        let written = "2026-01-01T00:00:50Z".parse().unwrap();
+        let report = Reading::There(Report { written, nodes: vec![node], ..Report::default() });
+        let mut facts = Facts { controller: ControllerFacts { kinds, report, paused: None }, ..Facts::default() };
+        for (name, phase, since) in records {
+            facts.add_record(json!({ "metadata": { "name": name }, "spec": { "nodeName": "n1", "nodeUID": "u" },
+                "status": { "phase": phase, "since": format!("2026-01-01T00:{since}Z") } }));
+        }
+        decision(&facts, "n1", "2026-01-01T00:01:00Z".parse().unwrap()).is_some()
+    }
+
+    #[test]
+    fn what_was_decided_before_a_record_became_what_it_is_is_not_shown() {
+        use Phase::{AwaitGuards, Closed, Recovering, Waiting};
+        let there = || Reading::There(());
+        assert!(is_shown(None, &[], there()));
+        assert!(is_shown(Some(Waiting), &[("n1", Waiting, "00:40")], there()));
+        assert!(!is_shown(Some(Waiting), &[("n1", AwaitGuards, "00:40")], there()), "it is in another phase");
+        assert!(!is_shown(Some(Waiting), &[("n1", Waiting, "00:51")], there()), "it has come back to it");
+        assert!(!is_shown(None, &[("n1", Waiting, "00:40")], there()), "it was opened since");
+        let ended = |since| ("n1-ended-0a1b2c3d", Closed, since);
+        assert!(!is_shown(Some(Recovering), &[ended("00:50")], there()), "it has ended");
+        assert!(!is_shown(None, &[ended("00:55")], there()), "it was opened and has ended since");
+        assert!(is_shown(None, &[ended("00:50.9")], there()), "it would begin again");
+        assert!(is_shown(Some(Recovering), &[], Reading::Unread), "whether it has ended is not known");
     }
 }

@@ -83,7 +83,7 @@ impl NodeView {
             state: words::state(node),
             state_since: node.ready.since,
             not_ready: node.is_not_ready().then(|| format!("{}: {}", node.ready.reason, node.ready.message)),
-            cordoned: node.cordon.as_ref().map(words::cordoned),
+            cordoned: node.cordon.as_ref().map(|cordon| words::cordoned(cordon, record)),
             taints: node.taints.iter().map(taint).collect(),
             skipped: node.skipped.clone(),
             agent,

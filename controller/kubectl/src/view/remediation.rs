@@ -35,6 +35,9 @@ pub(crate) struct RemediationView {
     /// The step that comes next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<String>,
+    /// The node is healthy again: when it is given back, if it stays so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) restored_at: Option<Timestamp>,
     /// Everything that speaks against it.
     pub(crate) blocked_by: Vec<Blocker>,
     /// A person has it stopped.
@@ -59,7 +62,8 @@ impl RemediationView {
             opened: record.begun(),
             cause: spec.cause.clone(),
             next: decided.and_then(|decided| decided.next.clone()),
-            // What the leader decides now is newer than what it has stored.
+            restored_at: decided.and_then(|decided| decided.restored_at),
+            // What the leader decides now is no older than what it has stored.
             blocked_by: decided.map_or_else(stored, |decided| decided.blockers.clone()),
             aborted: spec.abort,
             refused_evictions: status.drain.iter().flat_map(|drain| drain.refused_evictions.clone()).collect(),
@@ -77,6 +81,7 @@ impl RemediationView {
             opened: None,
             cause: String::new(),
             next: decided.next.clone(),
+            restored_at: decided.restored_at,
             blocked_by: decided.blockers.clone(),
             aborted: false,
             refused_evictions: Vec::new(),

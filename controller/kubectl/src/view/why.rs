@@ -64,7 +64,7 @@ impl WhyView {
 
 /// What is set on the Node itself.
 fn of_node(node: &NodeFacts, record: Option<&RecordFacts>) -> Vec<String> {
-    let cordon = node.cordon.iter().map(|cordon| format!("It is cordoned {}.", words::cordoned(cordon)));
+    let cordon = node.cordon.iter().map(|cordon| format!("It is cordoned {}.", words::cordoned(cordon, record)));
     let explained = node.taints.iter().filter_map(|taint| Some((words::taint(taint, record)?, taint)));
     let taints = explained.map(|(text, taint)| {
         let mut text = format!("{text} ({}).", words::shown(taint));
@@ -93,8 +93,14 @@ fn of_record(facts: &Facts, node: &str, now: Timestamp) -> Vec<String> {
         let since = view.since.map(|at| format!(" since {at:.0}")).unwrap_or_default();
         sentences.push(format!("Phase {phase:?}{since}: {doing}."));
     } else if let Some(next) = &view.next {
-        sentences.push(format!("Policy {} is true of it; next is {next}.", view.policy));
+        let why = match view.policy.as_str() {
+            "" => "It is fenced by hand".to_owned(),
+            policy => format!("Policy {policy} is true of it"),
+        };
+        sentences.push(format!("{why}; next is {next}."));
     }
+    let restored = view.restored_at.map(|at| format!("It is healthy again, and given back at {at:.0} if it stays so."));
+    sentences.extend(restored);
     if view.aborted {
         sentences.push("A person has it stopped (spec.abort).".to_owned());
     }

@@ -1,7 +1,9 @@
 //! The controller's terms in plain words. A term that is searched for (a reason, a phase) is shown beside them.
 
 use jiff::Timestamp;
-use nodewell_remediation::api::{OUT_OF_SERVICE, OUT_OF_SERVICE_BY, REMEDIATION_TAINT, fence::Phase};
+use nodewell_remediation::api::{
+    OUT_OF_SERVICE, OUT_OF_SERVICE_BY, REMEDIATION_TAINT, fence::Phase, request::REQUESTED_BY,
+};
 
 use crate::facts::{Cordon, NodeFacts, RecordFacts, TaintFacts};
 
@@ -30,22 +32,33 @@ pub(crate) fn phase(phase: Phase) -> &'static str {
 
 /// Who asked for a record.
 pub(crate) fn asked_by(record: &RecordFacts) -> String {
-    match record.fence.spec.policy.as_str() {
-        "" => format!("a person ({})", record.fence.metadata.asked_by()),
-        policy => format!("policy {policy}"),
+    let meta = &record.fence.metadata;
+    match (record.fence.spec.policy.as_str(), meta.annotations.contains_key(REQUESTED_BY)) {
+        ("", true) => format!("another remediator ({})", meta.asked_by()),
+        ("", false) => format!("a person ({})", meta.asked_by()),
+        (policy, _) => format!("policy {policy}"),
     }
 }
 
-/// Who has cordoned a node, as the end of "cordoned …".
-pub(crate) fn cordoned(cordon: &Cordon) -> String {
+/// Who has cordoned a node with this open record, as the end of "cordoned …".
+pub(crate) fn cordoned(cordon: &Cordon, record: Option<&RecordFacts>) -> String {
     let writer = cordon.writers.first();
     match (&cordon.policy, writer) {
-        (Some(policy), _) if cordon.is_ours() => format!("by nodewell-controller for policy {policy}"),
+        (Some(policy), _) if cordon.is_ours() => format!("by nodewell-controller for {}", whose(policy, record)),
         (Some(policy), Some(writer)) => {
-            format!("again by {}; the mark of policy {policy} is still on it", written(writer))
+            format!("again by {}; the mark of {} is still on it", written(writer), whose(policy, record))
         }
         (None, Some(writer)) => format!("by {}, not by nodewell", written(writer)),
         (_, None) => "by another client than nodewell; the API server stores no name".to_owned(),
+    }
+}
+
+/// Whom the controller's mark on a cordon names. It is empty where no policy asked: the record knows who did.
+fn whose(policy: &str, record: Option<&RecordFacts>) -> String {
+    match (policy, record.filter(|record| record.fence.spec.policy.is_empty())) {
+        ("", Some(record)) => asked_by(record),
+        ("", None) => "a record by hand".to_owned(),
+        (policy, _) => format!("policy {policy}"),
     }
 }
 
@@ -94,6 +107,7 @@ pub(crate) fn state(node: &NodeFacts) -> String {
 
 #[cfg(test)]
 mod tests {
+    use nodewell_remediation::api::ASKED_BY;
     use serde_json::json;
 
     use super::*;
@@ -113,8 +127,23 @@ mod tests {
             (None, vec![], "by another client than nodewell; the API server stores no name"),
         ] {
             let cordon = Cordon { policy: policy.map(str::to_owned), writers };
-            assert_eq!(cordoned(&cordon), text);
+            assert_eq!(cordoned(&cordon, None), text);
         }
+    }
+
+    #[test]
+    fn the_cordon_of_a_record_by_hand_is_the_controllers() {
+        let record = |annotations: serde_json::Value| {
+            let meta = json!({ "name": "n1", "annotations": annotations });
+            RecordFacts::read(json!({ "metadata": meta, "spec": { "nodeName": "n1", "nodeUID": "u" } })).unwrap()
+        };
+        let cordon = Cordon { policy: Some(String::new()), writers: vec![("nodewell-controller".to_owned(), None)] };
+        let of = |record: Option<&RecordFacts>| cordoned(&cordon, record);
+        assert_eq!(of(None), "by nodewell-controller for a record by hand");
+        let drill = record(json!({ ASKED_BY: "eva: drill" }));
+        assert_eq!(of(Some(&drill)), "by nodewell-controller for a person (asked by eva: drill)");
+        let request = record(json!({ ASKED_BY: "mhc", REQUESTED_BY: "cluster/ops/n1/u-1" }));
+        assert_eq!(of(Some(&request)), "by nodewell-controller for another remediator (asked by mhc)");
     }
 
     #[test]

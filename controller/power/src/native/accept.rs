@@ -19,6 +19,18 @@ impl<C: Configuration> NativePower<C> {
         self
     }
 
+    /// For a person who waits at a terminal: `report` takes what is asked right now, which takes seconds.
+    #[must_use]
+    pub fn reporting(self, report: Option<fn(&str)>) -> Self {
+        Self { report, ..self }
+    }
+
+    pub(super) fn report_question(&self, call: &ValidatedMethod, who: &str, what: &str) {
+        if let Some(report) = self.report {
+            report(&format!("asking {who} at {} {what} …", destinations(call).join(" ")));
+        }
+    }
+
     /// Whether a BMC of the node refused a login of this process: `FenceReady` has to have it.
     #[must_use]
     pub fn is_refused(&self, node: &str) -> bool {

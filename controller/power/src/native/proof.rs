@@ -114,6 +114,7 @@ impl<C: Configuration> NativePower<C> {
         loop {
             let role = self.memory().logins.next(&asked, self.now());
             let role = role.map_err(|why| IdentityError::Unproven { method: method.clone(), why })?;
+            self.report_question(call, method, "which machine it is");
             let found = {
                 let attempt = self.attempt(&asked, role);
                 ask(attempt.login(accounts.of(role))).await

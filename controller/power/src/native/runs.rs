@@ -50,6 +50,7 @@ impl<C: Configuration> NativePower<C> {
             Ok(options) => options,
             Err(why) => return Answer::none(why),
         };
+        self.report_question(call, &call.agent, "for the power");
         // One that is given up may have been refused as well.
         self.memory().logins.agent_failed(&node.name, &call.name, self.now());
         let answer = self.agents.status(call, &options).await;

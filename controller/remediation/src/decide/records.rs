@@ -86,8 +86,12 @@ fn decide_one<'a>(
     } else {
         let own_node = own_node.filter(|_| !is_skipped(&subject));
         let succession = own_node.map_or(Succession::None, |node| heir::succession(pass, fence, node, matches));
-        let next = next(pass, &subject, &asked, entered, succession.ready());
+        let (next, restored_at) = next(pass, &subject, &asked, entered, succession.ready());
         carry_out(pass, &subject, next, &mut node_report);
+        if let Some(at) = restored_at {
+            node_report.restored_at = pass.input.now.at(at);
+            node_report.next = None;
+        }
         succession.report(pass, fence, &mut node_report);
     }
     pass.decision.gather.insert(name.to_owned(), gather_requests::of(fence, subject.node, &asked.policy));
@@ -155,17 +159,19 @@ fn without_predicate(fence: &NodeFence, node: Option<&Node>) -> PredicateState {
     }
 }
 
+/// And when its node is given back instead.
 fn next(
     pass: &Pass<'_>,
     subject: &Subject<'_>,
     asked: &RecordPolicy<'_>,
     entered: Moment,
     superseded_by: Option<&str>,
-) -> Next {
+) -> (Next, Option<Moment>) {
     let (snapshot, name) = (pass.input.snapshot, subject.name);
-    let Some(fence) = subject.fence else { return Next::Wait { until: None, blockers: Vec::new() } };
+    let Some(fence) = subject.fence else { return (Next::Wait { until: None, blockers: Vec::new() }, None) };
     let whole = whole(pass, fence, subject.node);
-    (pass.state_machine)(&FenceInput {
+    let both = |input: &FenceInput<'_>| ((pass.state_machine)(input), fence::restored_at(input));
+    both(&FenceInput {
         fence: &whole,
         node: snapshot.nodes.get(name),
         kubelet_lease: snapshot.kubelet_leases.get(name),
@@ -208,13 +214,25 @@ fn unreadable(snapshot: &Snapshot, fence: &NodeFence, known: bool) -> Option<Str
 }
 
 fn begin_node_report(name: &str, fence: &NodeFence) -> NodeReport {
-    let step = fence.spec.steps.get(fence.status.policy_step);
     NodeReport {
         node: name.to_owned(),
         policy: (!fence.spec.policy.is_empty()).then(|| fence.spec.policy.clone()),
         phase: Some(fence.status.phase),
-        next: step.map(|step| step_name(step).to_owned()),
+        next: at_hand(fence).map(str::to_owned),
         ..NodeReport::default()
+    }
+}
+
+/// The step at hand, or that all is taken back.
+fn at_hand(fence: &NodeFence) -> Option<&'static str> {
+    let step = || fence.spec.steps.get(fence.status.policy_step).map(step_name);
+    match fence.status.phase {
+        Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting | Phase::AwaitGuards => step(),
+        Phase::KdumpWait | Phase::PoweringOff | Phase::OffConfirmed | Phase::PodsReleased => step(),
+        Phase::PoweringOn | Phase::AwaitReady | Phase::Reaping => step(),
+        Phase::InDoubt | Phase::Failed | Phase::Quarantined => step(),
+        Phase::Recovering => Some("restore"),
+        Phase::Closed => None,
     }
 }
 

@@ -88,6 +88,7 @@ const REFRESH_CHANGED: Duration = Duration::from_secs(10);
 /// messages they are only written again, and for other numbers not more often than once a minute.
 pub(super) fn wait(input: &FenceInput<'_>, mut blockers: Vec<Blocker>, until: Option<Duration>) -> Next {
     attached::report(input, &mut blockers);
+    let mut blockers = in_order(blockers);
     blockers.truncate(MAX_BLOCKERS);
     let timed = blockers
         .iter()
@@ -107,6 +108,19 @@ pub(super) fn wait(input: &FenceInput<'_>, mut blockers: Vec<Blocker>, until: Op
         true => Draft::of(input).note(Message::plain("Unblocked")),
     };
     blocked(draft, blockers).save()
+}
+
+/// Each once, for guards and evidence may see the same. `kubectl get nodefences` shows the first alone: that the node
+/// lives comes last, for it is what no person would change.
+fn in_order(all: Vec<Blocker>) -> Vec<Blocker> {
+    let mut blockers: Vec<Blocker> = Vec::with_capacity(all.len());
+    for blocker in all {
+        if !blockers.contains(&blocker) {
+            blockers.push(blocker);
+        }
+    }
+    blockers.sort_by_key(|blocker| blocker.reason == NODE_READY);
+    blockers
 }
 
 /// Nothing blocked it before, the phase has just begun, and all that blocks it now ends by itself, most likely in a moment.

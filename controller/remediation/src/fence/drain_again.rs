@@ -18,9 +18,11 @@ use crate::{
     api::{
         fence::{Blocker, DrainReport, NodeFence, NodeFenceStatus},
         policy::StepSpec,
+        request::REQUESTED_BY,
     },
     facts::{Node, kubelet},
     guard::reason::POWER_CYCLE_LIMIT,
+    message::MessageArgs,
     policy::duration::show,
 };
 
@@ -50,7 +52,18 @@ fn left_after(fence: &NodeFence, taken: &[StepSpec], report: &DrainReport) -> Op
         [one] => one.clone(),
         [first, more @ ..] => format!("{first}; and {} more", more.len()),
     };
-    Some(LeftPods { pause, blocker: Blocker::of("DrainIncomplete", &[("pods", &pods), ("pause", &show(pause))]) })
+    let blocker = if is_by_hand(fence) {
+        let args: MessageArgs<'_> = &[("pods", &pods), ("pause", &show(pause)), ("node", &fence.spec.node_name)];
+        Blocker::of("DrainIncomplete/byHand", args)
+    } else {
+        Blocker::of("DrainIncomplete", &[("pods", &pods), ("pause", &show(pause))])
+    };
+    Some(LeftPods { pause, blocker })
+}
+
+/// Neither a policy nor another remediator asked for it: a person gave the drain's options, and may give others.
+fn is_by_hand(fence: &NodeFence) -> bool {
+    fence.spec.policy.is_empty() && !fence.metadata.annotations.contains_key(REQUESTED_BY)
 }
 
 fn left_by_options(report: &DrainReport, pause: Duration) -> Blocker {

@@ -7,7 +7,7 @@ use super::{FenceInput, levels, refilled};
 use crate::{
     api::fence::{Blocker, DrainReport},
     facts::{Effect, Node, Taint, kubelet},
-    guard::reason::NODE_READY,
+    guard::node_ready,
     snapshot::{Level, PowerState},
     time::Moment,
 };
@@ -171,7 +171,7 @@ fn missing_evidence(input: &FenceInput<'_>, silence: Duration) -> Blocker {
         return Blocker::plain("NotCordoned");
     }
     if input.node.is_some_and(Node::is_ready) && silence < kubelet::NODE_MONITOR_GRACE {
-        return Blocker::plain(NODE_READY);
+        return node_ready(input.fence.status.drain.as_ref());
     }
     let evidence = sentence(&witnesses(input, silence));
     if silence >= kubelet::NODE_MONITOR_GRACE {

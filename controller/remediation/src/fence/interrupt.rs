@@ -220,6 +220,20 @@ pub(super) fn healthy_at(input: &FenceInput<'_>) -> Option<Moment> {
     (at > input.now.moment).then_some(at)
 }
 
+/// When what was done is taken back, if the node stays as healthy as it is: no other step is begun until then.
+#[must_use]
+pub fn restored_at(input: &FenceInput<'_>) -> Option<Moment> {
+    let status = &input.fence.status;
+    let is_awaited = match status.phase {
+        Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting | Phase::Recovering => true,
+        Phase::AwaitGuards | Phase::KdumpWait | Phase::Failed => !cut_late::is_cut(input),
+        Phase::PoweringOff | Phase::OffConfirmed | Phase::PodsReleased | Phase::PoweringOn => false,
+        Phase::AwaitReady | Phase::Reaping | Phase::InDoubt | Phase::Closed | Phase::Quarantined => false,
+    };
+    let is_awaited = is_awaited && !input.fence.spec.abort && status.giving_up.is_none();
+    healthy_at(input).filter(|_| is_awaited && own_node(input).is_some())
+}
+
 /// The policy that asked for it is gone or cannot be read. A record without one was a person's wish.
 pub(super) fn without_policy(input: &FenceInput<'_>) -> bool {
     input.policy.is_none() && !input.fence.spec.policy.is_empty()

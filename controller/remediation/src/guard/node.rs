@@ -12,7 +12,11 @@ use super::{
     stage::DisruptionLevel,
 };
 use crate::{
-    api::{self, fence::Blocker, policy::ControlPlane},
+    api::{
+        self,
+        fence::{Blocker, DrainReport},
+        policy::ControlPlane,
+    },
     external,
     facts::{Node, kubelet},
     message::MessageArgs,
@@ -175,7 +179,12 @@ pub(super) fn ready(input: &EvaluationInput<'_>, subject: &Subject<'_>) -> Optio
     let step = subject.fence.and_then(|fence| fence.spec.steps.get(fence.status.policy_step));
     let reaps = step.and_then(|step| step.reap.as_ref()).is_some_and(|reap| reap.even_if_drain_failed);
     let drained = drain.is_some_and(|drain| drain.emptied() || reaps);
-    (is_alive(input, subject) && !drained).then(|| Blocker::plain(NODE_READY))
+    (is_alive(input, subject) && !drained).then(|| node_ready(drain))
+}
+
+/// After a drain that left pods its message asks for no other drain.
+pub(crate) fn node_ready(drain: Option<&DrainReport>) -> Blocker {
+    Blocker::plain(if drain.is_some() { "NodeReady/undrained" } else { NODE_READY })
 }
 
 /// Ready, and its kubelet still renews its Lease. Silence counts from what the policy sets, or from the Lease's own

@@ -1,11 +1,13 @@
 //! The plan as a table, or as the whole account of one node.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
+use jiff::Timestamp;
 use nodewell_remediation::{
     facts::{ConditionStatus, Node},
     guard::reason::PREDICATE_ERROR,
     node_report::NodeReport,
+    policy::duration::show,
     snapshot::Snapshot,
 };
 
@@ -64,10 +66,10 @@ struct Row {
 }
 
 /// All nodes, one a line.
-pub(super) fn all(snapshot: &Snapshot, node_reports: &[NodeReport], look: Look) -> String {
+pub(super) fn all(snapshot: &Snapshot, node_reports: &[NodeReport], now: Timestamp, look: Look) -> String {
     let head = ["NODE", "STATE", "POLICY", "PHASE", "NEXT", "BLOCKED BY"].map(str::to_owned);
     let mut rows = vec![Row { cells: head, paint: Some(Paint::Strong) }];
-    rows.extend(node_reports.iter().map(|node_report| row(snapshot, node_report)));
+    rows.extend(node_reports.iter().map(|node_report| row(snapshot, node_report, now)));
     let mut widths = [0; 6];
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(&row.cells) {
@@ -84,7 +86,7 @@ pub(super) fn all(snapshot: &Snapshot, node_reports: &[NodeReport], look: Look) 
     text
 }
 
-fn row(snapshot: &Snapshot, node_report: &NodeReport) -> Row {
+fn row(snapshot: &Snapshot, node_report: &NodeReport, now: Timestamp) -> Row {
     let or_dash = |text: Option<String>| text.filter(|text| !text.is_empty()).unwrap_or_else(|| "-".to_owned());
     let mut blockers: Vec<&str> = node_report.blockers.iter().map(|blocker| blocker.reason.as_str()).collect();
     if !node_report.errors.is_empty() {
@@ -103,11 +105,18 @@ fn row(snapshot: &Snapshot, node_report: &NodeReport) -> Row {
             or_dash(snapshot.nodes.get(&node_report.node).map(state)),
             or_dash(node_report.policy.as_ref().map(|policy| with_others(policy, node_report.also.len()))),
             or_dash(node_report.phase.map(|phase| format!("{phase:?}"))),
-            or_dash(node_report.next.as_deref().map(one_line)),
+            or_dash(next(node_report, now)),
             or_dash(Some(blockers.join(","))),
         ],
         paint,
     }
+}
+
+/// The step, or how long its node has to stay healthy until it is given back.
+fn next(node_report: &NodeReport, now: Timestamp) -> Option<String> {
+    let left = |at: Timestamp| show(Duration::from_secs(at.duration_since(now).as_secs().max(0).unsigned_abs()));
+    let restored = node_report.restored_at.map(|at| format!("given back in {}", left(at)));
+    node_report.next.as_deref().map(one_line).or(restored)
 }
 
 /// The policy that decides; how many more would apply.
@@ -141,7 +150,7 @@ fn log<'s>(snapshot: &'s Snapshot, node_report: &NodeReport) -> impl Iterator<It
 }
 
 /// One node, with every reason in full.
-pub(super) fn one(snapshot: &Snapshot, node_report: &NodeReport, one: &One, look: Look) -> String {
+pub(super) fn one(snapshot: &Snapshot, node_report: &NodeReport, one: &One, now: Timestamp, look: Look) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{:<8} {value}", format!("{name}:"));
@@ -152,7 +161,7 @@ pub(super) fn one(snapshot: &Snapshot, node_report: &NodeReport, one: &One, look
     if let Some(phase) = node_report.phase {
         line("phase", &format!("{phase:?}"));
     }
-    line("next", &node_report.next.as_deref().map_or_else(|| look.paint(Paint::Good, "nothing"), one_line));
+    line("next", &next(node_report, now).unwrap_or_else(|| look.paint(Paint::Good, "nothing")));
     for blocker in &node_report.blockers {
         line("blocked", &format!("{}: {}", look.paint(Paint::Warning, &blocker.reason), one_line(&blocker.message)));
     }
@@ -197,6 +206,8 @@ mod tests {
         }
     }
 
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
     fn asked(policies: Vec<PolicyResult>) -> One {
         One { policies, waits: Vec::new(), forecast: Err(String::new()) }
     }
@@ -207,7 +218,7 @@ mod tests {
 
     #[test]
     fn columns_are_aligned_and_reasons_are_single_words() {
-        let text = all(&Snapshot::default(), &[node_report(), well()], Look::PLAIN);
+        let text = all(&Snapshot::default(), &[node_report(), well()], NOW, Look::PLAIN);
         let expected = "\
 NODE       STATE   POLICY   PHASE         NEXT        BLOCKED BY
 n1         -       lost     AwaitGuards   power off   BudgetZone,DryRun,PredicateError
@@ -218,10 +229,22 @@ worker-2   -       -        -             -           -
 
     #[test]
     fn one_node_shows_each_reason_in_full_and_on_one_line() {
-        let text = one(&Snapshot::default(), &node_report(), &asked(Vec::new()), Look::PLAIN);
+        let text = one(&Snapshot::default(), &node_report(), &asked(Vec::new()), NOW, Look::PLAIN);
         assert!(text.contains("blocked: BudgetZone: zone a has 2 of 1\n"), "{text}");
         assert!(text.contains("error:   PredicateError: policy other: no such key\n"), "{text}");
-        assert!(one(&Snapshot::default(), &well(), &asked(Vec::new()), Look::PLAIN).contains("next:    nothing\n"));
+        let text = one(&Snapshot::default(), &well(), &asked(Vec::new()), NOW, Look::PLAIN);
+        assert!(text.contains("next:    nothing\n"), "{text}");
+    }
+
+    #[test]
+    fn of_a_node_that_is_healthy_again_the_time_is_shown_until_it_is_given_back() {
+        let at = NOW + Duration::from_secs(252);
+        let healthy = NodeReport { next: None, restored_at: Some(at), blockers: Vec::new(), ..node_report() };
+        let text = |now| one(&Snapshot::default(), &healthy, &asked(Vec::new()), now, Look::PLAIN);
+        assert!(text(NOW).contains("next:    given back in 4m12s\n"), "{}", text(NOW));
+        assert!(text(at + Duration::from_secs(1)).contains("next:    given back in 0s\n"), "its report is old");
+        let all = all(&Snapshot::default(), &[healthy], NOW, Look::PLAIN);
+        assert!(all.contains("AwaitGuards   given back in 4m12s   PredicateError\n"), "{all}");
     }
 
     #[test]
@@ -233,7 +256,7 @@ worker-2   -       -        -             -           -
             json!({ "metadata": { "name": "n1" }, "spec": { "nodeName": "n1", "nodeUID": "" }, "status": status });
         let fence = serde_json::from_value(fence).unwrap();
         let snapshot = Snapshot { fences: [("n1".to_owned(), fence)].into(), ..Snapshot::default() };
-        let text = one(&snapshot, &node_report(), &asked(Vec::new()), Look::PLAIN);
+        let text = one(&snapshot, &node_report(), &asked(Vec::new()), NOW, Look::PLAIN);
         assert!(text.contains("refused: shop/db-0: PodDisruptionBudget db\n"), "{text}");
         assert!(text.contains("log:     2026-01-02T00:00:00Z line 3\n") && !text.contains("line 2"), "{text}");
     }
@@ -241,12 +264,12 @@ worker-2   -       -        -             -           -
     #[test]
     fn a_policy_that_does_not_decide_is_named() {
         let shadowed = NodeReport { also: vec!["reap".into()], phase: None, ..node_report() };
-        assert!(all(&Snapshot::default(), std::slice::from_ref(&shadowed), Look::PLAIN).contains("lost (+1)"));
+        assert!(all(&Snapshot::default(), std::slice::from_ref(&shadowed), NOW, Look::PLAIN).contains("lost (+1)"));
         let results =
             [("lost", "Observe, true of it for 2h"), ("gpu", "Enforce, does not select it"), ("reap", "Enforce, true")];
         let shown = |node_report: &NodeReport| {
             let results = results.map(|(policy, text)| PolicyResult { policy: policy.into(), text: text.into() });
-            one(&Snapshot::default(), node_report, &asked(results.into()), Look::PLAIN)
+            one(&Snapshot::default(), node_report, &asked(results.into()), NOW, Look::PLAIN)
         };
         let text = shown(&shadowed);
         assert!(text.contains("asked:   policy lost: Observe, true of it for 2h\n"), "{text}");

@@ -154,6 +154,33 @@ fn a_report_has_the_phase_and_the_step_of_a_record_and_its_policy_if_there_is_on
     assert_eq!(policy(&snapshot), None);
 }
 
+/// For `healthyDelay` no step is next, unless its power is being cut; at the end what was done is taken back.
+#[test]
+fn of_a_node_that_is_healthy_again_it_is_reported_when_it_is_given_back() {
+    let mut snapshot = at_power();
+    let memory = run(&snapshot, Memory::default(), 1001).memory;
+    let node = snapshot.nodes.get_mut("n0").unwrap();
+    set_condition(node, "Ready", ConditionStatus::True, "KubeletReady", at(1010));
+    node.resource_version.push('y');
+    let memory = run(&snapshot, memory, 1010).memory;
+    let shown = |snapshot: &Snapshot, second| {
+        let report = run(snapshot, memory.clone(), second).node_reports.swap_remove(0);
+        (report.next, report.restored_at)
+    };
+    for phase in [Phase::Isolating, Phase::Waiting, Phase::AwaitGuards, Phase::Recovering] {
+        status(&mut snapshot).phase = phase;
+        assert_eq!(shown(&snapshot, 1100), (None, Some(wall(1310))), "{phase:?}");
+    }
+    assert_eq!(shown(&snapshot, 1310), (Some("restore".to_owned()), None));
+    status(&mut snapshot).phase = Phase::PoweringOff;
+    assert_eq!(shown(&snapshot, 1100), (Some("powerCycle".to_owned()), None));
+    status(&mut snapshot).phase = Phase::Closed;
+    assert_eq!(shown(&snapshot, 1100), (None, None));
+    status(&mut snapshot).phase = Phase::Waiting;
+    snapshot.fences.get_mut("n0").unwrap().spec.abort = true;
+    assert_eq!(shown(&snapshot, 1100), (Some("powerCycle".to_owned()), None), "it is taken back at once");
+}
+
 #[test]
 fn a_record_whose_policy_is_gone_is_counted_with_the_others_of_that_policy() {
     let mut snapshot = snapshot_of(2, vec![policy("p", vec![cordon(), power_cycle()])]);

@@ -9,6 +9,7 @@ use crate::{
         CORDONED_BY,
         fence::{Blocker, DrainReport, IntendedOp, Intent, Phase},
         policy::ReapStep,
+        request::REQUESTED_BY,
     },
     facts::ConditionStatus,
     fence::{Next, PredicateState},
@@ -76,6 +77,26 @@ fn a_drain_that_gets_through_in_its_second_round_is_followed_by_the_power_step()
     let phases = run(&mut fixture, 400, |fixture| fixture.phase() == Phase::PoweringOff);
     let expected = [Phase::AwaitGuards, Phase::Pending, Phase::Isolating, Phase::Draining, Phase::AwaitGuards];
     assert_eq!(phases, [&expected[..], &[Phase::PoweringOff]].concat());
+}
+
+/// That the node lives comes last: guards and evidence see it both, and no person would change it.
+#[test]
+fn what_a_person_may_do_about_left_pods_comes_first_and_nothing_is_there_twice() {
+    let mut fixture = before_power(&["cordon", "drain", "power"], 0);
+    fixture.guard_blockers.power = vec![Blocker::plain("NodeReady/undrained")];
+    let first = |fixture: &Fixture| {
+        let (_, blockers) = fixture.blocked();
+        let reasons: Vec<&str> = blockers.iter().map(|blocker| blocker.reason.as_str()).collect();
+        assert_eq!(reasons, ["DrainIncomplete", NODE_READY]);
+        blockers[0].message.clone()
+    };
+    assert!(first(&fixture).ends_with("a looser budget"), "{}", first(&fixture));
+    fixture.fence.spec.policy.clear();
+    let by_hand = first(&fixture);
+    assert!(by_hand.contains(": shop/a: a budget; see to them, or `nodewell-controller abort "), "{by_hand}");
+    assert!(by_hand.ends_with("fence it again with --delete-emptydir-data or --force"), "{by_hand}");
+    fixture.fence.metadata.annotations.insert(REQUESTED_BY.into(), "cluster/ops/n0/u-1".into());
+    assert!(first(&fixture).ends_with("a looser budget"), "a remediator has no such flags");
 }
 
 /// It goes on by its silence, as ever.

@@ -1,0 +1,87 @@
+//! Pods at which a drain would stop, before it is asked for: now they are a flag, later a record that waits.
+
+use jiff::Timestamp;
+use nodewell_reconcile::cluster::Pods;
+use nodewell_remediation::{
+    api::policy::StepSpec,
+    drain::{DrainRules, PodDeleteStatus, classify},
+    facts::{Node, Pod},
+};
+
+use super::super::look::one_line;
+use crate::kube::KubeCluster;
+
+/// So many are named.
+const NAMED: usize = 10;
+
+/// A sentence each; none where these steps drain nothing, and where the caller may not list pods.
+pub(super) async fn sentences(cluster: &KubeCluster, node: &Node, steps: &[StepSpec]) -> Vec<String> {
+    let rules = steps.iter().find_map(|step| DrainRules::of(step.drain.as_ref()?).ok());
+    let Some(rules) = rules else { return Vec::new() };
+    let pods = cluster.pods_on(&node.name).await.unwrap_or_default();
+    found(&pods, &rules, Timestamp::now())
+}
+
+fn found(pods: &[Pod], rules: &DrainRules, now: Timestamp) -> Vec<String> {
+    let stops = |pod: &Pod| match classify(pod, rules, now) {
+        PodDeleteStatus::Refused(why) => Some(format!(
+            "its drain stops at {}/{}: {}",
+            pod.at.namespace,
+            pod.at.name,
+            one_line(&by_flags(&why))
+        )),
+        PodDeleteStatus::Go | PodDeleteStatus::Stays(_) => None,
+    };
+    let mut all: Vec<String> = pods.iter().filter_map(stops).collect();
+    let more = all.len().saturating_sub(NAMED);
+    all.truncate(NAMED);
+    all.extend((more > 0).then(|| format!("its drain stops at {more} more pods")));
+    all
+}
+
+/// Fields of the drain step are this command's flags.
+fn by_flags(why: &str) -> String {
+    why.replace("deleteEmptyDirData: true", "--delete-emptydir-data").replace("force: true", "--force")
+}
+
+#[cfg(test)]
+mod tests {
+    use nodewell_remediation::{
+        api::policy::DrainStep,
+        facts::{Owner, PodRef, Volume},
+    };
+
+    use super::*;
+
+    fn pod(name: &str, is_owned: bool, volumes: Vec<Volume>) -> Pod {
+        let owner = Owner { kind: "ReplicaSet".into(), name: "web".into(), uid: "u".into(), gone: false };
+        Pod {
+            at: PodRef { namespace: "dev".into(), name: name.into(), uid: name.into() },
+            phase: "Running".into(),
+            owner: is_owned.then_some(owner),
+            volumes,
+            ..Pod::default()
+        }
+    }
+
+    fn shown(pods: &[Pod], step: &DrainStep) -> Vec<String> {
+        found(pods, &DrainRules::of(step).unwrap(), Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn each_pod_at_which_a_drain_would_stop_is_named_with_its_flag() {
+        let scratch = || vec![Volume::EmptyDir { name: "scratch".into() }];
+        let pods = [pod("web", true, Vec::new()), pod("cache", true, scratch()), pod("sh", false, Vec::new())];
+        let expected = [
+            "its drain stops at dev/cache: the data of its emptyDir volume scratch would be lost; \
+             --delete-emptydir-data would delete it",
+            "its drain stops at dev/sh: no controller makes it again; --force would delete it",
+        ];
+        assert_eq!(shown(&pods, &DrainStep::default()), expected);
+        let all = DrainStep { delete_empty_dir_data: true, force: true, ..DrainStep::default() };
+        assert_eq!(shown(&pods, &all), [""; 0]);
+        let many: Vec<Pod> = (0..12).map(|number| pod(&format!("sh-{number}"), false, Vec::new())).collect();
+        let lines = shown(&many, &DrainStep::default());
+        assert_eq!((lines.len(), lines[10].as_str()), (11, "its drain stops at 2 more pods"));
+    }
+}
