@@ -192,7 +192,7 @@ fn a_hung_node_is_turned_off_first(cluster: &Cluster) {
 
 /// When a node was last turned off is in no object of Kubernetes: docs/fencing.md has the command that asks the audit.
 fn its_audit_names_the_power_off(logs: &Path) {
-    let page = commands("fencing.md", "jq ").replace("/var/log/nodewell-controller", &logs.display().to_string());
+    let page = commands("fencing.md", "# jq").replace("/var/log/nodewell-controller", &logs.display().to_string());
     if Command::new("jq").arg("--version").output().is_err() {
         eprintln!("SKIP controller_fences: the audit was asked by no jq: needs Debian's package jq");
         return;

@@ -165,7 +165,9 @@ fn next_steps(folder: &Path, files: &[NewFile], written: &[Written], inputs: &[P
         lines.push(format!("{} is still loaded beside the file that replaces it: remove it", old.display()));
     }
     if !files.is_empty() {
-        lines.push("next: `nodewell check`, then `systemctl reload nodewell`".to_owned());
+        // Keys are read at the start alone.
+        let verb = if files.iter().any(|file| file.name == Path::new(KEYS)) { "restart" } else { "reload" };
+        lines.push(format!("next: `nodewell check`, then `systemctl {verb} nodewell`"));
     }
     lines
 }

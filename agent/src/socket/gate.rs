@@ -22,7 +22,8 @@ use super::{
 use crate::{bucket::Rate, runtime::clock};
 
 /// Where the example in a rejection goes.
-const CONFIG: &str = crate::config::DEFAULT_CONFIG;
+/// A file of its own: dpkg asks about a changed nodewell.toml at each upgrade that has another one.
+const GRANTS: &str = "/etc/nodewell/nodewell.toml.d/grants.toml";
 /// What no `[[grant]]` of the config gives.
 const COUNTING: &str = "devices of the node are counted only by nodewell's own check processes, root and the agent's own \
                         user, because all counts are added up: leave the field `hardware` out";
@@ -176,7 +177,7 @@ fn what(missing: &Missing) -> String {
 /// What is missing, and what to do about it.
 fn ungranted(who: &Identity, missing: &Missing) -> String {
     let what = what(missing);
-    let add = format!("add to {CONFIG} and reload nodewell:\n{}", example(who, missing));
+    let add = format!("add to {GRANTS} and reload nodewell:\n{}", example(who, missing));
     if !missing.hardware {
         return format!("{who} may not report {what}; to allow it, {add}");
     }

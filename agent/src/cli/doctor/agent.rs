@@ -63,7 +63,10 @@ fn daemon(daemon: &DaemonView) -> Check {
             Check::ok(&daemon.name, format!("read {}, lost {}", counted(daemon.records, "record"), daemon.lost))
         }
         DaemonState::Running => Check::ok(&daemon.name, format!("read {}", counted(daemon.records, "record"))),
-        DaemonState::Starting => Check::warn(&daemon.name, "has not reported yet", "ask again in a moment"),
+        DaemonState::Starting => {
+            let advice = "ask again in a moment; one that comes no more: nodewell clear, with the type that is Unknown";
+            Check::warn(&daemon.name, "has not reported yet", advice)
+        }
         DaemonState::Blind => {
             Check::warn(&daemon.name, format!("cannot see: {why}"), "its conditions are Unknown until it can")
         }

@@ -59,7 +59,7 @@ fn a_rejection_names_what_is_missing_and_what_would_give_it() {
     assert_eq!(
         rejection.error,
         "raid-monitor.service (uid 7) may not report condition RaidProblem; to allow it, add to \
-         /etc/nodewell/nodewell.toml and reload nodewell:\n[[grant]]\nunit = \"raid-monitor.service\"\n\
+         /etc/nodewell/nodewell.toml.d/grants.toml and reload nodewell:\n[[grant]]\nunit = \"raid-monitor.service\"\n\
          conditions = [\"RaidProblem\"]\n"
     );
     let rejection = gate.admit(&Peer::user(1000), &report()).unwrap_err();
@@ -116,7 +116,7 @@ fn a_count_is_rejected_with_what_to_do() {
     let rejection = gate.admit(&Peer::user(1000), &counted).unwrap_err();
     let words = "uid 1000 may not report condition RaidProblem, hardware; devices of the node are counted only by";
     assert!(rejection.error.starts_with(words), "{}", rejection.error);
-    let words = "`hardware` out; to allow the rest, add to /etc/nodewell/nodewell.toml and reload nodewell:\n\
+    let words = "`hardware` out; to allow the rest, add to /etc/nodewell/nodewell.toml.d/grants.toml and reload nodewell:\n\
                  [[grant]]\nuser = 1000\nconditions = [\"RaidProblem\"]\n";
     assert!(rejection.error.ends_with(words), "{}", rejection.error);
     assert!(gate.admit(&Peer::unit("nodewell-disk.service", 7), &counted).is_ok());
