@@ -1,6 +1,8 @@
 //! Prometheus, text format 0.0.4: its text, written here (the OpenMetrics libraries rename a counter to `…_total`, and
 //! dashboards made for Node Problem Detector or node-reaper would show nothing), and the server that hands it out.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 mod exposition;
 mod metric;
 mod server;

@@ -19,8 +19,8 @@ use super::{error::CommandError, out::Out, output::Output, render::one_line};
 A problem that is still there comes back with its next record.
 A reporter that is silent, has not come since the boot or promises no report is
 waited for no longer where it leaves the condition Unknown, unless --reason or
---subject is given; nodewell's own check processes are waited for. One that
-comes back names the condition again.
+--subject is given; nodewell's own check processes are waited for. Once one that
+comes back names the condition, it is there again.
 As JSON and YAML: {cleared}, how many, and given_up[], who is not waited for.")]
 pub(super) struct Clear {
     /// The condition's type, such as DiskUnhealthy.

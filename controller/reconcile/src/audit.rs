@@ -44,7 +44,7 @@ pub enum Audited {
     /// What is known of its end.
     ActEnds {
         act: String,
-        /// A word of `nodewell_controller_actions_total`.
+        /// A word of `nodewell_controller_actions_total`, as fields are written here: `notBegun`.
         outcome: &'static str,
         /// What else is known of it, for people.
         #[serde(skip_serializing_if = "String::is_empty")]
@@ -156,7 +156,10 @@ fn end(outcome: &Outcome) -> (&'static str, String) {
     match outcome {
         Ok(Done::Yes) => ("done", String::new()),
         Ok(Done::NotOurs) => ("notOurs", "another actor had done it before".to_owned()),
-        Ok(Done::Off(off)) => ("done", format!("read as off {} times, by {}", off.reads, off.by.join(", "))),
+        Ok(Done::Off(off)) => {
+            let already = if off.already_off { "; it was off before, and no agent was run" } else { "" };
+            ("done", format!("read as off {} times, by {}{already}", off.reads, off.by.join(", ")))
+        }
         Ok(Done::Booted) => ("done", "another boot is alive".to_owned()),
         Ok(Done::Released(pods)) => ("done", format!("{pods} pods were deleted")),
         // What can be taken back has no line.
@@ -205,8 +208,11 @@ mod tests {
             already_off: false,
             epoch: 3,
         };
-        let ends: [(Outcome, &str, &str); 7] = [
+        let before = Confirmation { already_off: true, ..off.clone() };
+        let by_itself = "read as off 2 times, by bmc; it was off before, and no agent was run";
+        let ends: [(Outcome, &str, &str); 8] = [
             (Ok(Done::Off(off)), "done", "read as off 2 times, by bmc"),
+            (Ok(Done::Off(before)), "done", by_itself),
             (Ok(Done::Booted), "done", "another boot is alive"),
             (Ok(Done::Released(3)), "done", "3 pods were deleted"),
             (Err(Failed::NotBegun("a person".into())), "notBegun", "a person"),

@@ -12,6 +12,7 @@ use crate::{
     policy::PolicyDiagnostic,
 };
 
+pub(crate) use filter::BY_OPTION;
 pub use filter::{PodDeleteStatus, classify};
 pub use plan::{Awaited, DrainNext, PodRemoval, PodWait, RemovalKind, awaited, ends_with_power, next};
 pub use state::{DrainState, EvictionResult, Limits};

@@ -116,7 +116,7 @@ fn peoples_roles_are_no_wider_than_their_names() {
     assert!(may(&fencer, "delete", "nodefences") && !may(&fencer, "patch", "remediationpolicies"));
     assert!(may(&author, "create", "remediationpolicies") && !may(&author, "patch", "nodefences"));
     let manual = of("nodewell:manual-fencer");
-    assert!(may(&manual, "create", "nodefences") && may(&manual, "get", "nodes"));
+    assert!(may(&manual, "create", "nodefences") && may(&manual, "get", "nodes") && may(&manual, "list", "pods"));
     for verb in ["patch", "update", "delete", "retry", "open"] {
         assert!(!may(&manual, verb, "nodefences") && !may(&manual, verb, "nodes"), "{verb}");
     }

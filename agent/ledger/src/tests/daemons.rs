@@ -192,6 +192,34 @@ fn a_person_waits_no_longer_for_a_daemon_that_is_gone() {
 }
 
 #[test]
+fn one_that_is_given_up_lists_a_condition_by_its_name_alone_and_no_report_counts_twice() {
+    let (mut ledger, disks) = (ledger(), Name::fixed("DiskUnhealthy"));
+    let event = Event {
+        severity: Severity::Warn,
+        reason: Name::fixed("RaidLookedAt"),
+        message: String::new(),
+        subject: None,
+        timestamp: wall(5),
+        test: false,
+    };
+    let first = Status {
+        id: Some("1".to_owned()),
+        events: vec![event],
+        ..raid(vec![condition(None, ConditionStatus::False, 5)])
+    };
+    take(&mut ledger, first.clone(), 5);
+    ledger.advance(at(40));
+    assert_eq!(ledger.give_up(&disks, |_| false, at(41)), ["raid@root"]);
+    let counted = ledger.counters().raised.clone();
+    take(&mut ledger, raid(Vec::new()), 42);
+    assert!(ledger.conditions().is_empty(), "a heartbeat names none");
+    take(&mut ledger, first, 43);
+    assert_eq!(ledger.counters().raised, counted, "its answer was lost");
+    take(&mut ledger, raid(vec![condition(None, ConditionStatus::False, 44)]), 44);
+    assert_eq!(status(&mut ledger), ConditionStatus::False);
+}
+
+#[test]
 fn of_a_daemon_that_is_given_up_for_one_condition_the_others_stay() {
     let (mut ledger, disks) = (ledger(), Name::fixed("DiskUnhealthy"));
     let deadlock = condition(None, ConditionStatus::False, 5);

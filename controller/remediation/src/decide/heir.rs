@@ -121,6 +121,7 @@ impl<'a> Succession<'a> {
                     pass.input.history.revoke(&policy.name, &fence.spec.node_name);
                 }
                 node_report.next = Some(format!("give way to {}", policy.name));
+                node_report.restored_at = None;
                 node_report.blockers = blockers;
             }
         }

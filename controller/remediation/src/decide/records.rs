@@ -88,7 +88,7 @@ fn decide_one<'a>(
         let succession = own_node.map_or(Succession::None, |node| heir::succession(pass, fence, node, matches));
         let (next, restored_at) = next(pass, &subject, &asked, entered, succession.ready());
         carry_out(pass, &subject, next, &mut node_report);
-        if let Some(at) = restored_at {
+        if let Some(at) = restored_at.filter(|_| !pass.may_not_act() && !is_skipped(&subject)) {
             node_report.restored_at = pass.input.now.at(at);
             node_report.next = None;
         }

@@ -10,6 +10,9 @@ use crate::{
 
 use super::DrainRules;
 
+/// After the field of a drain step that would have a pod deleted.
+pub(crate) const BY_OPTION: &str = ": true would delete it";
+
 /// What is to become of one pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PodDeleteStatus {
@@ -83,7 +86,7 @@ fn managed(pod: &Pod, rules: &DrainRules, _now: Timestamp) -> Option<PodDeleteSt
 }
 
 fn refused(why: String, field: &str) -> PodDeleteStatus {
-    PodDeleteStatus::Refused(format!("{why}; {field}: true would delete it"))
+    PodDeleteStatus::Refused(format!("{why}; {field}{BY_OPTION}"))
 }
 
 /// An operator that is not known selects nothing: fewer pods are deleted, never more.

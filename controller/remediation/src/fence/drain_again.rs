@@ -20,6 +20,7 @@ use crate::{
         policy::StepSpec,
         request::REQUESTED_BY,
     },
+    drain::BY_OPTION,
     facts::{Node, kubelet},
     guard::reason::POWER_CYCLE_LIMIT,
     message::MessageArgs,
@@ -52,7 +53,8 @@ fn left_after(fence: &NodeFence, taken: &[StepSpec], report: &DrainReport) -> Op
         [one] => one.clone(),
         [first, more @ ..] => format!("{first}; and {} more", more.len()),
     };
-    let blocker = if is_by_hand(fence) {
+    let may_be_deleted = || report.refused_evictions.iter().any(|why| why.contains(BY_OPTION));
+    let blocker = if is_by_hand(fence) && may_be_deleted() {
         let args: MessageArgs<'_> = &[("pods", &pods), ("pause", &show(pause)), ("node", &fence.spec.node_name)];
         Blocker::of("DrainIncomplete/byHand", args)
     } else {

@@ -14,22 +14,21 @@ use crate::kube::KubeCluster;
 /// So many are named.
 const NAMED: usize = 10;
 
-/// A sentence each; none where these steps drain nothing, and where the caller may not list pods.
+/// A sentence each, or one that says why none is known; none where these steps drain nothing.
 pub(super) async fn sentences(cluster: &KubeCluster, node: &Node, steps: &[StepSpec]) -> Vec<String> {
     let rules = steps.iter().find_map(|step| DrainRules::of(step.drain.as_ref()?).ok());
     let Some(rules) = rules else { return Vec::new() };
-    let pods = cluster.pods_on(&node.name).await.unwrap_or_default();
-    found(&pods, &rules, Timestamp::now())
+    match cluster.pods_on(&node.name).await {
+        Ok(pods) => found(&pods, &rules, Timestamp::now()),
+        Err(error) => vec![format!("which pods would stop its drain is not known: {}", one_line(&error.to_string()))],
+    }
 }
 
 fn found(pods: &[Pod], rules: &DrainRules, now: Timestamp) -> Vec<String> {
     let stops = |pod: &Pod| match classify(pod, rules, now) {
-        PodDeleteStatus::Refused(why) => Some(format!(
-            "its drain stops at {}/{}: {}",
-            pod.at.namespace,
-            pod.at.name,
-            one_line(&by_flags(&why))
-        )),
+        PodDeleteStatus::Refused(why) => {
+            Some(format!("its drain stops at {}/{}: {}", pod.at.namespace, pod.at.name, one_line(&by_flags(&why))))
+        }
         PodDeleteStatus::Go | PodDeleteStatus::Stays(_) => None,
     };
     let mut all: Vec<String> = pods.iter().filter_map(stops).collect();

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use nodewell_ledger::{Ledger, Now};
+use nodewell_ledger::{ClearRequest, Ledger, Now};
 use nodewell_model::{ConditionSpec, Hardware, Status, SubjectKey, api::AcceptedView};
 use proptest::prelude::*;
 use tokio::time::Instant;
@@ -27,6 +27,8 @@ enum Step {
     Entry(usize, Option<u8>, bool),
     Forget(usize, Option<u8>),
     Count(u32),
+    /// It is silent for so long that a person waits for it no longer.
+    GiveUp,
     Send(Fate),
 }
 
@@ -49,6 +51,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => (key(), prop::bool::weighted(0.3)).prop_map(|((t, s), unknown)| Step::Entry(t, s, unknown)),
         2 => key().prop_map(|(t, s)| Step::Forget(t, s)),
         1 => (0_u32..3).prop_map(Step::Count),
+        1 => Just(Step::GiveUp),
         5 => prop::sample::select(fates.to_vec()).prop_map(Step::Send),
     ];
     prop::collection::vec(step, 1..40)
@@ -93,7 +96,7 @@ impl LastReports {
             }
             Step::Forget(condition, subject) => drop(self.clear(*condition, *subject, true)),
             Step::Count(total) => self.disks = Some(*total),
-            Step::Send(_) => {}
+            Step::GiveUp | Step::Send(_) => {}
         }
     }
 
@@ -127,7 +130,7 @@ fn report_step(outbox: &mut Outbox, step: &Step, now: Instant) {
         }
         Step::Forget(condition, subject) => _ = outbox.forget(&key(*condition, *subject), wall(), now),
         Step::Count(total) => _ = outbox.hardware(disks(*total), now),
-        Step::Send(_) => {}
+        Step::GiveUp | Step::Send(_) => {}
     }
 }
 
@@ -139,12 +142,31 @@ fn wall() -> jiff::Timestamp {
 struct World {
     ledger: Ledger,
     instance: u32,
+    start: Instant,
     now: Instant,
 }
 
 impl World {
     fn new() -> Self {
-        Self { ledger: empty(), instance: 0, now: Instant::now() }
+        let now = Instant::now();
+        Self { ledger: empty(), instance: 0, start: now, now }
+    }
+
+    fn ledger_time(&self) -> Now {
+        Now { wall: wall(), boottime: Duration::from_secs(60) + (self.now - self.start) }
+    }
+
+    fn give_up(&mut self, ttl: Duration) {
+        self.now += ttl + Duration::from_secs(1);
+        let now = self.ledger_time();
+        self.ledger.advance(now);
+        for name in TYPES.map(Name::fixed) {
+            let condition = name.clone();
+            let (reason, subject, id, evidence) = (None, None, None, None);
+            let all = ClearRequest { condition, reason, subject, id, evidence, if_unchanged_since: None, peer: None };
+            self.ledger.clear(&all, now);
+            self.ledger.give_up(&name, |_| false, now);
+        }
     }
 
     fn send(&mut self, outbox: &mut Outbox, fate: Fate) {
@@ -168,7 +190,7 @@ impl World {
             Fate::TakenByAnother => (self.ledger, self.instance) = (empty(), self.instance + 1),
             Fate::Taken | Fate::Unanswered => {}
         }
-        let now = Now { wall: wall(), boottime: Duration::from_secs(60) };
+        let now = self.ledger_time();
         self.ledger.report(vec![report], &root(), now).unwrap();
         match fate {
             Fate::Unanswered => lost(),
@@ -208,13 +230,15 @@ proptest! {
     #[test]
     fn in_the_end_the_ledger_holds_what_was_reported_last(steps in steps(), first_report_is_complete in any::<bool>()) {
         let settings = ReporterSettings { first_report_is_complete, ..ReporterSettings::new("raid") };
-        let (mut world, mut last_reports) = (World::new(), LastReports::default());
+        let (ttl, mut world, mut last_reports) = (settings.ttl, World::new(), LastReports::default());
         let mut outbox = Outbox::new(settings, world.now);
         for step in &steps {
             last_reports.take(step);
             report_step(&mut outbox, step, world.now);
-            if let Step::Send(fate) = step {
-                world.send(&mut outbox, *fate);
+            match step {
+                Step::Send(fate) => world.send(&mut outbox, *fate),
+                Step::GiveUp => world.give_up(ttl),
+                _ => {}
             }
         }
         outbox.all_reported(world.now);

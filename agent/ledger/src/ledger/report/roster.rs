@@ -179,7 +179,7 @@ impl Ledger {
             self.timers.reset(Due::Unreported(Arc::clone(name)), before, after);
             self.dirty.daemon(name);
             if is_done {
-                self.forget(name, now);
+                self.depart(name, now);
             }
         }
         if !gone.is_empty() {

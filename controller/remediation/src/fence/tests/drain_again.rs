@@ -92,9 +92,12 @@ fn what_a_person_may_do_about_left_pods_comes_first_and_nothing_is_there_twice()
     };
     assert!(first(&fixture).ends_with("a looser budget"), "{}", first(&fixture));
     fixture.fence.spec.policy.clear();
+    assert!(first(&fixture).ends_with("a looser budget"), "no flag helps against a budget");
+    let report = fixture.fence.status.drain.as_mut().unwrap();
+    report.refused_evictions.push("shop/b: stands in the way: it is bare; force: true would delete it".to_owned());
     let by_hand = first(&fixture);
-    assert!(by_hand.contains(": shop/a: a budget; see to them, or `nodewell-controller abort "), "{by_hand}");
-    assert!(by_hand.ends_with("fence it again with --delete-emptydir-data or --force"), "{by_hand}");
+    assert!(by_hand.starts_with("for --force or --delete-emptydir-data `nodewell-controller abort "), "{by_hand}");
+    assert!(by_hand.ends_with("after its end: shop/a: a budget; and 1 more"), "{by_hand}");
     fixture.fence.metadata.annotations.insert(REQUESTED_BY.into(), "cluster/ops/n0/u-1".into());
     assert!(first(&fixture).ends_with("a looser budget"), "a remediator has no such flags");
 }
