@@ -200,7 +200,7 @@ fn one_that_is_given_up_lists_a_condition_by_its_name_alone_and_no_report_counts
         message: String::new(),
         subject: None,
         timestamp: wall(5),
-        test: false,
+        seen_by: None,
     };
     let first = Status {
         id: Some("1".to_owned()),
