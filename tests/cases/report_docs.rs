@@ -82,8 +82,8 @@ fn what_a_newcomer_types_works() {
     assert_eq!(book::missing(condition, &printed), None, "{printed}");
     let left = agent.condition("DiskUnhealthy").map(|view| view.problems).unwrap_or_default();
     assert_eq!(left, [], "the page ends what it has begun");
-    let is_left = |daemon: &DaemonView| daemon.name.starts_with("nodewell-report@");
-    assert!(!agent.view().daemons.iter().any(is_left), "nor is anything awaited after a boot");
+    let awaited = agent.view().daemons.iter().any(|daemon| daemon.name.starts_with("nodewell-report@"));
+    assert!(!awaited, "nor would one be after a boot");
 }
 
 fn the_shell_examples_report() {
