@@ -57,6 +57,7 @@ pub(super) struct Outbox {
     waiting_since: Option<Instant>,
     /// Sent, and not answered for good.
     under_way: Option<Status>,
+    composed_at: Instant,
     full: Full,
     /// Whether all that it reports is all there is.
     whole: bool,
@@ -102,6 +103,7 @@ impl Outbox {
             // The first full report leaves the daemon a moment to report how things are.
             waiting_since: Some(now),
             under_way: None,
+            composed_at: now,
             full: Full::Now,
             instance: None,
             answered_at: None,
@@ -198,6 +200,7 @@ impl Outbox {
         }
         if self.under_way.is_none() {
             self.under_way = Some(self.compose());
+            self.composed_at = now;
         }
         self.under_way.clone().map_or(Next::Wait(due), |report| Next::Send(Box::new(report)))
     }
@@ -274,9 +277,19 @@ impl Outbox {
         }
     }
 
+    /// Whether what it reported before may have been cleared as that of a daemon that is gone.
+    fn was_silent(&self, now: Instant) -> bool {
+        self.answered_at.is_some_and(|answered_at| now - answered_at > self.settings.ttl)
+    }
+
+    /// Whether the report under way, which the agent may have known by its id since it was composed, may have been.
+    fn was_late(&self, now: Instant) -> bool {
+        now - self.composed_at > self.settings.ttl
+    }
+
     fn accepted(&mut self, accepted: AcceptedView, now: Instant) {
         let Some(report) = self.under_way.take() else { return };
-        let long_ago = self.answered_at.is_some_and(|answered_at| now - answered_at > self.settings.ttl);
+        let (was_silent, was_late) = (self.was_silent(now), self.was_late(now));
         let another = self.instance.as_ref().is_some_and(|known| *known != accepted.instance);
         self.instance = Some(accepted.instance);
         if another {
@@ -288,7 +301,7 @@ impl Outbox {
         }
         if report.last {
             self.phase = Phase::Done;
-        } else if (another || long_ago) && !report.full {
+        } else if was_late || ((another || was_silent) && !report.full) {
             self.full = Full::Now;
             self.waiting_since = Some(now);
         }
@@ -296,6 +309,7 @@ impl Outbox {
 
     fn refused(&mut self, error: ClientError, now: Instant) -> Option<Discarded> {
         let report = self.under_way.take()?;
+        let is_in_doubt = self.was_silent(now) || self.was_late(now);
         self.acknowledged(now);
         self.states.refused(&report.conditions);
         if matches!(error, ClientError::Status { code: CONFLICT, .. }) {
@@ -303,7 +317,7 @@ impl Outbox {
         }
         if report.last {
             self.phase = Phase::Done;
-        } else if report.full || !report.conditions.is_empty() || report.hardware.is_some() {
+        } else if is_in_doubt || report.full || !report.conditions.is_empty() || report.hardware.is_some() {
             self.full = Full::WithHeartbeat;
         }
         Some(Discarded { report, error })
