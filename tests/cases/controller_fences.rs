@@ -201,8 +201,8 @@ fn its_audit_names_the_power_off(logs: &Path) {
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let offs: Vec<Vec<&str>> = outcome.stdout.lines().map(|line| line.split('\t').collect()).collect();
     let [off] = offs.as_slice() else { panic!("one power off, and {outcome:?}") };
-    let [at, node, done] = off.as_slice() else { panic!("time, node and outcome, and {outcome:?}") };
-    assert!(at.parse::<jiff::Timestamp>().is_ok() && *node == "hung" && !done.is_empty(), "{outcome:?}");
+    let [at, node, "done", message] = off.as_slice() else { panic!("time, node, outcome, message, and {outcome:?}") };
+    assert!(at.parse::<jiff::Timestamp>().is_ok() && *node == "hung" && !message.is_empty(), "{outcome:?}");
 }
 
 fn a_lost_feed_is_fenced_by_the_outlet(cluster: &Cluster) {

@@ -1,7 +1,10 @@
 //! `check --node`: whether a node could be turned off, and if its machine is not confirmed yet, the command that
 //! confirms it.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use nodewell_power::native::{NativePower, Preflight};
 use nodewell_reconcile::cluster::{Configuration, Nodes};
@@ -18,6 +21,8 @@ use crate::{
 };
 
 const KEY: &str = "config.properties";
+/// Of the 20 s that all methods of a level have. A BMC takes a second or two.
+const SLOW: Duration = Duration::from_secs(5);
 
 pub(super) async fn run(global: &Global, name: &str) -> Result<(), CommandError> {
     let (config, cluster) = global.cluster().await?;
@@ -44,16 +49,29 @@ pub(super) async fn run(global: &Global, name: &str) -> Result<(), CommandError>
             "{name} is not turned off before its ConfigMap confirms it; look at the machine"
         )));
     }
+    let started = Instant::now();
     let preflight = power.preflight(&node).await;
+    let slow = slow(started.elapsed());
     progress.wipe();
     remember(&cluster, &power, &node, &preflight).await?;
     let Preflight { status, reason, message } = preflight;
-    let answer = format!("{name}: {reason}: {message}");
+    let answer = format!("{name}: {reason}: {message}{}", slow.unwrap_or_default());
     if status != ConditionStatus::True {
         return Err(CommandError::Message(answer));
     }
     let often = power.how_often(&node, config.fencing.preflight_interval).await.map_err(CommandError::Message)?;
     print(&format!("{answer}\n{}", often.iter().map(|line| format!("  {line}\n")).collect::<String>()))
+}
+
+/// What reads slowly now is not read in time on a bad day, and then it is in doubt whether a machine is off.
+fn slow(elapsed: Duration) -> Option<String> {
+    (elapsed > SLOW).then(|| {
+        format!(
+            "\n  slow: it took {} s, and all methods of a level have 20 s; time the agent's status by hand (a BMC without \
+             cipher suite 17 wants cipher=3 of fence_ipmilan)",
+            elapsed.as_secs()
+        )
+    })
 }
 
 /// A login that was refused here counts for the controller that leads, too.
@@ -115,6 +133,12 @@ mod tests {
             command("ns", &unpinned("outlets=x/1 x/2"), &known),
             r#"kubectl -n ns patch configmap fence-config-n1 --type merge -p '{"data":{"config.properties":"power_management=a\n# don'\''t\noutlets=x/1 x/2\n"}}'"#
         );
+    }
+
+    #[test]
+    fn what_takes_long_is_said() {
+        assert_eq!(slow(Duration::from_secs(2)), None);
+        assert!(slow(Duration::from_secs(14)).unwrap().starts_with("\n  slow: it took 14 s, and all methods"));
     }
 
     #[test]

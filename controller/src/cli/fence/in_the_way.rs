@@ -25,17 +25,29 @@ pub(super) async fn sentences(cluster: &KubeCluster, node: &Node, steps: &[StepS
 }
 
 fn found(pods: &[Pod], rules: &DrainRules, now: Timestamp) -> Vec<String> {
-    let stops = |pod: &Pod| match classify(pod, rules, now) {
-        PodDeleteStatus::Refused(why) => {
-            Some(format!("its drain stops at {}/{}: {}", pod.at.namespace, pod.at.name, one_line(&by_flags(&why))))
-        }
-        PodDeleteStatus::Go | PodDeleteStatus::Stays(_) => None,
+    let stops = |pod: &Pod| {
+        let why = whys(pod, rules, now);
+        let line = || format!("its drain stops at {}/{}: {}", pod.at.namespace, pod.at.name, one_line(&why.join("; ")));
+        (!why.is_empty()).then(line)
     };
     let mut all: Vec<String> = pods.iter().filter_map(stops).collect();
     let more = all.len().saturating_sub(NAMED);
     all.truncate(NAMED);
     all.extend((more > 0).then(|| format!("its drain stops at {more} more pods")));
     all
+}
+
+/// All that stops a drain at the pod, by the flags that would help: the first alone would have a person begin twice.
+fn whys(pod: &Pod, rules: &DrainRules, now: Timestamp) -> Vec<String> {
+    let with_data = DrainRules { delete_empty_dir_data: true, ..rules.clone() };
+    let mut whys: Vec<String> = Vec::new();
+    for rules in [rules, &with_data] {
+        if let PodDeleteStatus::Refused(why) = classify(pod, rules, now) {
+            whys.push(by_flags(&why));
+        }
+    }
+    whys.dedup();
+    whys
 }
 
 /// Fields of the drain step are this command's flags.
@@ -77,6 +89,11 @@ mod tests {
             "its drain stops at dev/sh: no controller makes it again; --force would delete it",
         ];
         assert_eq!(shown(&pods, &DrainStep::default()), expected);
+        let both = shown(&[pod("job", false, scratch())], &DrainStep::default());
+        assert!(
+            both[0].contains("--delete-emptydir-data would") && both[0].ends_with("--force would delete it"),
+            "{both:?}"
+        );
         let all = DrainStep { delete_empty_dir_data: true, force: true, ..DrainStep::default() };
         assert_eq!(shown(&pods, &all), [""; 0]);
         let many: Vec<Pod> = (0..12).map(|number| pod(&format!("sh-{number}"), false, Vec::new())).collect();
