@@ -209,7 +209,12 @@ impl LedgerTask {
     fn clear(&mut self, request: &ClearRequest, awaited: fn(&str) -> bool, now: Now) -> ClearedView {
         let cleared = self.ledger.clear(request, now);
         let given_up = request.is_of_all().then(|| self.ledger.give_up(&request.condition, awaited, now));
-        ClearedView { cleared, given_up: given_up.unwrap_or_default() }
+        let given_up = given_up.unwrap_or_default();
+        if !given_up.is_empty() {
+            let (daemons, by) = (given_up.join(", "), request.peer.as_deref().unwrap_or("root"));
+            tracing::info!(condition = %request.condition, %daemons, %by, "daemons that are gone are waited for no longer");
+        }
+        ClearedView { cleared, given_up }
     }
 
     fn publish(&mut self) {

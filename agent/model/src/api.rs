@@ -130,7 +130,7 @@ pub struct AcceptedView {
     /// reported: a daemon that sees one sends all it has to report, with `full`.
     #[serde(default)]
     pub instance: String,
-    /// The user or unit that reported: its daemon is `source@principal`. An older agent does not say.
+    /// The user or unit that reported: its daemon is `source@principal`. An older agent does not send it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub principal: String,
 }

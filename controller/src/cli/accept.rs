@@ -7,7 +7,10 @@ use std::{
 };
 
 use nodewell_power::native::{NativePower, Preflight};
-use nodewell_reconcile::cluster::{Configuration, Nodes};
+use nodewell_reconcile::{
+    cluster::{Configuration, Nodes},
+    power::READING_TIMEOUT,
+};
 use nodewell_remediation::{
     facts::{ConditionStatus, Node},
     method::{KnownConfigMaps, Unpinned},
@@ -21,7 +24,7 @@ use crate::{
 };
 
 const KEY: &str = "config.properties";
-/// Of the 20 s that all methods of a level have. A BMC takes a second or two.
+/// A BMC takes a second or two.
 const SLOW: Duration = Duration::from_secs(5);
 
 pub(super) async fn run(global: &Global, name: &str) -> Result<(), CommandError> {
@@ -55,10 +58,11 @@ pub(super) async fn run(global: &Global, name: &str) -> Result<(), CommandError>
     progress.wipe();
     remember(&cluster, &power, &node, &preflight).await?;
     let Preflight { status, reason, message } = preflight;
-    let answer = format!("{name}: {reason}: {message}{}", slow.unwrap_or_default());
+    let answer = format!("{name}: {reason}: {message}");
     if status != ConditionStatus::True {
         return Err(CommandError::Message(answer));
     }
+    let answer = answer + &slow.unwrap_or_default();
     let often = power.how_often(&node, config.fencing.preflight_interval).await.map_err(CommandError::Message)?;
     print(&format!("{answer}\n{}", often.iter().map(|line| format!("  {line}\n")).collect::<String>()))
 }
@@ -67,9 +71,10 @@ pub(super) async fn run(global: &Global, name: &str) -> Result<(), CommandError>
 fn slow(elapsed: Duration) -> Option<String> {
     (elapsed > SLOW).then(|| {
         format!(
-            "\n  slow: it took {} s, and all methods of a level have 20 s; time the agent's status by hand (a BMC without \
+            "\n  slow: it took {} s, and all methods of a level have {} s; time the agent's status by hand (a BMC without \
              cipher suite 17 wants cipher=3 of fence_ipmilan)",
-            elapsed.as_secs()
+            elapsed.as_secs(),
+            READING_TIMEOUT.as_secs()
         )
     })
 }
@@ -136,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_long_is_said() {
+    fn what_takes_long_is_reported() {
         assert_eq!(slow(Duration::from_secs(2)), None);
         assert!(slow(Duration::from_secs(14)).unwrap().starts_with("\n  slow: it took 14 s, and all methods"));
     }

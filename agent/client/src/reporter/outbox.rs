@@ -57,7 +57,10 @@ pub(super) struct Outbox {
     waiting_since: Option<Instant>,
     /// Sent, and not answered for good.
     under_way: Option<Status>,
+    /// When it was made.
     composed_at: Instant,
+    /// Whether an earlier try of it may have arrived.
+    is_retried: bool,
     full: Full,
     /// Whether all that it reports is all there is.
     whole: bool,
@@ -92,6 +95,8 @@ enum Phase {
 
 impl Outbox {
     pub(super) fn new(settings: ReporterSettings, now: Instant) -> Self {
+        // Reports have whole seconds, and at least one.
+        let settings = ReporterSettings { ttl: settings.ttl.max(Duration::from_secs(1)), ..settings };
         Self {
             whole: settings.first_report_is_complete,
             settings,
@@ -104,6 +109,7 @@ impl Outbox {
             waiting_since: Some(now),
             under_way: None,
             composed_at: now,
+            is_retried: false,
             full: Full::Now,
             instance: None,
             answered_at: None,
@@ -161,14 +167,14 @@ impl Outbox {
 
     /// Something is due now, whatever was planned.
     pub(super) fn send_heartbeat_now(&mut self) {
-        (self.answered_at, self.retry_at) = (None, None);
+        (self.beats_now, self.retry_at) = (true, None);
     }
 
     /// The owner's moment for a sign of life; returns whether one is due. Not where the agent has heard of us within half of
     /// the time between two: what is between them is then at most half as much again.
     pub(super) fn beat_now(&mut self, now: Instant) -> bool {
         let is_fresh = |answered_at| now.saturating_duration_since(answered_at) < self.settings.ttl / 6;
-        self.beats_now = !self.answered_at.is_some_and(is_fresh);
+        self.beats_now |= !self.answered_at.is_some_and(is_fresh);
         self.beats_now
     }
 
@@ -200,7 +206,7 @@ impl Outbox {
         }
         if self.under_way.is_none() {
             self.under_way = Some(self.compose());
-            self.composed_at = now;
+            (self.composed_at, self.is_retried) = (now, false);
         }
         self.under_way.clone().map_or(Next::Wait(due), |report| Next::Send(Box::new(report)))
     }
@@ -270,6 +276,7 @@ impl Outbox {
                 None
             }
             Err(error) if !is_final(&error) => {
+                self.is_retried = true;
                 self.retry_at = Some(now + self.pause(&error));
                 None
             }
@@ -282,9 +289,9 @@ impl Outbox {
         self.answered_at.is_some_and(|answered_at| now - answered_at > self.settings.ttl)
     }
 
-    /// Whether the report under way, which the agent may have known by its id since it was composed, may have been.
+    /// Whether what the report under way says may have been: the agent may have taken an earlier try of it, and knows its id.
     fn was_late(&self, now: Instant) -> bool {
-        now - self.composed_at > self.settings.ttl
+        self.is_retried && now - self.composed_at > self.settings.ttl
     }
 
     fn accepted(&mut self, accepted: AcceptedView, now: Instant) {

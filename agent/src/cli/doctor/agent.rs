@@ -55,7 +55,11 @@ fn absent(error: &ClientError) -> Check {
     Check::fail("agent", error.to_string(), advice)
 }
 
+/// Of daemons that report over the socket.
+const GONE: &str = "one that comes no more: nodewell clear, with the type that is Unknown";
+
 fn daemon(daemon: &DaemonView) -> Check {
+    let is_external = daemon.name.contains('@');
     let why = [daemon.reason.as_str(), daemon.message.as_str()].into_iter().filter(|part| !part.is_empty());
     let why = why.collect::<Vec<_>>().join(": ");
     match daemon.state {
@@ -63,12 +67,16 @@ fn daemon(daemon: &DaemonView) -> Check {
             Check::ok(&daemon.name, format!("read {}, lost {}", counted(daemon.records, "record"), daemon.lost))
         }
         DaemonState::Running => Check::ok(&daemon.name, format!("read {}", counted(daemon.records, "record"))),
-        DaemonState::Starting => {
-            let advice = "ask again in a moment; one that comes no more: nodewell clear, with the type that is Unknown";
-            Check::warn(&daemon.name, "has not reported yet", advice)
+        DaemonState::Starting if is_external => {
+            Check::warn(&daemon.name, "has not reported yet", format!("ask again in a moment; {GONE}"))
         }
+        DaemonState::Starting => Check::warn(&daemon.name, "has not reported yet", "ask again in a moment"),
         DaemonState::Blind => {
             Check::warn(&daemon.name, format!("cannot see: {why}"), "its conditions are Unknown until it can")
+        }
+        DaemonState::Stale if is_external => {
+            let advice = format!("look at that daemon's own log; {GONE}");
+            Check::warn(&daemon.name, format!("has gone silent: {why}"), advice)
         }
         DaemonState::Stale => {
             Check::warn(&daemon.name, format!("has gone silent: {why}"), "look at that daemon's own log")

@@ -21,7 +21,7 @@ pub(super) fn warn(known: &[DaemonView], source: &str, principal: &str) {
     }
 }
 
-/// An agent that does not say who reported does not say which daemon it was.
+/// Where the agent does not send who reported, it is not known which daemon that was.
 fn ended_nothing(known: &[DaemonView], source: &str, principal: &str) -> Option<String> {
     let name = format!("{source}@{principal}");
     if principal.is_empty() || known.iter().any(|daemon| daemon.name == name) {

@@ -159,7 +159,7 @@ fn without_predicate(fence: &NodeFence, node: Option<&Node>) -> PredicateState {
     }
 }
 
-/// And when its node is given back instead.
+/// What is done next; and when the node is given back, if that comes first.
 fn next(
     pass: &Pass<'_>,
     subject: &Subject<'_>,
@@ -170,6 +170,7 @@ fn next(
     let (snapshot, name) = (pass.input.snapshot, subject.name);
     let Some(fence) = subject.fence else { return (Next::Wait { until: None, blockers: Vec::new() }, None) };
     let whole = whole(pass, fence, subject.node);
+    // A closure, for what the input borrows lives as long as one call.
     let both = |input: &FenceInput<'_>| ((pass.state_machine)(input), fence::restored_at(input));
     both(&FenceInput {
         fence: &whole,

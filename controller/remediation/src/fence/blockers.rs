@@ -110,8 +110,8 @@ pub(super) fn wait(input: &FenceInput<'_>, mut blockers: Vec<Blocker>, until: Op
     blocked(draft, blockers).save()
 }
 
-/// Each once, for guards and evidence may see the same. `kubectl get nodefences` shows the first alone: that the node
-/// lives comes last, for it is what no person would change.
+/// Each once, for guards and evidence may see the same. `kubectl get nodefences` shows the first alone: after a drain that
+/// left pods it is what holds them, and not that the node lives, which no person would change.
 fn in_order(all: Vec<Blocker>) -> Vec<Blocker> {
     let mut blockers: Vec<Blocker> = Vec::with_capacity(all.len());
     for blocker in all {
@@ -119,7 +119,9 @@ fn in_order(all: Vec<Blocker>) -> Vec<Blocker> {
             blockers.push(blocker);
         }
     }
-    blockers.sort_by_key(|blocker| blocker.reason == NODE_READY);
+    if blockers.iter().any(|blocker| blocker.reason == "DrainIncomplete") {
+        blockers.sort_by_key(|blocker| blocker.reason == NODE_READY);
+    }
     blockers
 }
 

@@ -29,6 +29,7 @@ enum Step {
     Count(u32),
     /// It is silent for so long that a person waits for it no longer.
     GiveUp,
+    HeartbeatNow,
     Send(Fate),
 }
 
@@ -52,6 +53,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => key().prop_map(|(t, s)| Step::Forget(t, s)),
         1 => (0_u32..3).prop_map(Step::Count),
         1 => Just(Step::GiveUp),
+        1 => Just(Step::HeartbeatNow),
         5 => prop::sample::select(fates.to_vec()).prop_map(Step::Send),
     ];
     prop::collection::vec(step, 1..40)
@@ -96,7 +98,7 @@ impl LastReports {
             }
             Step::Forget(condition, subject) => drop(self.clear(*condition, *subject, true)),
             Step::Count(total) => self.disks = Some(*total),
-            Step::GiveUp | Step::Send(_) => {}
+            Step::GiveUp | Step::HeartbeatNow | Step::Send(_) => {}
         }
     }
 
@@ -130,6 +132,7 @@ fn report_step(outbox: &mut Outbox, step: &Step, now: Instant) {
         }
         Step::Forget(condition, subject) => _ = outbox.forget(&key(*condition, *subject), wall(), now),
         Step::Count(total) => _ = outbox.hardware(disks(*total), now),
+        Step::HeartbeatNow => outbox.send_heartbeat_now(),
         Step::GiveUp | Step::Send(_) => {}
     }
 }
