@@ -94,7 +94,8 @@ fn of_record(facts: &Facts, node: &str, now: Timestamp) -> Vec<String> {
         sentences.push(format!("Phase {phase:?}{since}: {doing}."));
     } else if let Some(next) = &view.next {
         let why = match view.policy.as_str() {
-            "" => "It is fenced by hand".to_owned(),
+            // A person asked, or another remediator: only its record says which.
+            "" => "It is fenced without a policy".to_owned(),
             policy => format!("Policy {policy} is true of it"),
         };
         sentences.push(format!("{why}; next is {next}."));
