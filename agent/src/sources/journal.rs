@@ -10,6 +10,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use nix::errno::Errno;
 use nodewell_message::MessageArgs;
+use nodewell_model::BootId;
 use nodewell_sys::{
     bus_error,
     journal::{Change, Journal as JournalReader, JournalError, JournalLibrary},
@@ -79,6 +80,8 @@ pub struct Journal {
     text: Vec<u8>,
     /// The sink has seen entries of this run: it need not be shown what came before.
     has_shown: bool,
+    /// The newest entry's boot was compared with this one.
+    has_compared_boot: bool,
     /// Entries that could not be read, not yet reported as a gap.
     skipped: u64,
     /// The entry that was read last; asked for before waiting, because vacuum empties files that are still open.
@@ -114,6 +117,7 @@ impl Journal {
             backoff: PAUSES,
             text: Vec::new(),
             has_shown: false,
+            has_compared_boot: false,
             skipped: 0,
             last: None,
             vanished: None,
@@ -138,6 +142,7 @@ impl Journal {
             }
             self.report_skipped(sink);
             sink.idle();
+            self.compare_boot(&mut reader);
             self.last = reader.cursor().ok().or(self.last.take());
             self.wait(&mut reader, &layout, sink, stop)?;
         }
@@ -266,6 +271,24 @@ impl Journal {
             }
             Ok(Taken::PassedOver) => {}
             Err(_) => self.skipped += 1,
+        }
+    }
+
+    /// In a container journald may have a boot id of its own: its entries then look like those of an earlier boot.
+    fn compare_boot(&mut self, reader: &mut JournalReader) {
+        let (false, Ok((_, newest)), Some(this)) = (self.has_compared_boot, reader.monotonic_usec(), clock::boot_id())
+        else {
+            return;
+        };
+        self.has_compared_boot = true;
+        let newest = BootId::from_bytes(newest);
+        if newest != this {
+            tracing::warn!(
+                %newest,
+                %this,
+                "the journal's newest entry is not of this boot, and what a boot clears ends at once: \
+                 in a container journald may have a boot id of its own"
+            );
         }
     }
 
