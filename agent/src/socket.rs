@@ -23,6 +23,7 @@ mod serve;
 mod stream;
 mod tally;
 mod turn_away;
+mod unheard;
 
 #[cfg(test)]
 mod tests;
@@ -35,7 +36,7 @@ use nodewell_model::{
 };
 use tokio::sync::watch;
 
-use crate::{bucket::Rate, config::SocketLimits, inventory::InventoryFiles, shared_state::SharedState};
+use crate::{bucket::Rate, config::SocketLimits, inventory::InventoryFiles, runtime::clock, shared_state::SharedState};
 use gate::Gate;
 
 #[cfg(any(test, feature = "fuzzing"))]
@@ -87,6 +88,7 @@ impl Api {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             api: "v1".to_owned(),
             features: features.iter().map(|&feature| feature.to_owned()).collect(),
+            boot_id: clock::boot_id(),
         };
         Self {
             shared_state,

@@ -125,7 +125,7 @@ fn with_its_records(admin: &TempDir) {
     let parts = [
         "It is cordoned by nodewell-controller for policy bad-disks.",
         "asked for by policy bad-disks: DiskUnhealthy is True",
-        "its pods are evicted: the Node is cordoned; next is step 2: drain",
+        "its pods are to be evicted: the Node is cordoned; next is step 2: drain",
         "shop/db-0 is waited for",
     ];
     has_all(&why.stdout, &parts);

@@ -45,7 +45,7 @@ fn a_script_reports_and_withdraws() {
     assert!(agent.condition("RaidProblem").is_none());
     let again = agent.nodewell(&["report", "--source", "raid", "--last"]);
     assert_eq!((again.code, again.stdout.as_str()), (0, ""), "a hook may always say it");
-    let warning = "warning: --last has ended nothing: nothing is known of raid@";
+    let warning = "warning: the last report has ended nothing: nothing is known of raid@";
     assert!(again.stderr.starts_with(warning), "{}", again.stderr);
     run(&agent, &["--event", "RaidLookedAt"]);
     assert!(agent.view().daemons.iter().all(|daemon| !daemon.name.starts_with("raid@")), "who promises nothing");

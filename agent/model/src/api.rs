@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Name, Severity, view::ProblemView};
+use crate::{BootId, Name, Severity, view::ProblemView};
 
 /// The answer to `GET /v1/version`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,6 +12,9 @@ pub struct VersionView {
     pub api: String,
     /// What this agent can do; clients ask here instead of guessing from the version.
     pub features: Vec<String>,
+    /// The boot as the agent sees it: in a container that may be another one than a shell there sees.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<BootId>,
 }
 
 /// The body of every answer that is not a success.
@@ -133,4 +136,7 @@ pub struct AcceptedView {
     /// The user or unit that reported: its daemon is `source@principal`. An older agent does not send it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub principal: String,
+    /// What was taken and is hardly meant: a last report of a daemon of which nothing is known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub warning: String,
 }

@@ -3,9 +3,11 @@
 mod send;
 mod stdin;
 mod still;
-mod unheard;
 
-use std::time::Duration;
+use std::{
+    io::{self, Write},
+    time::Duration,
+};
 
 use clap::{ArgGroup, Args};
 use jiff::Timestamp;
@@ -18,6 +20,7 @@ use super::{
     error::{CommandError, USAGE},
     out::Out,
     output::Output,
+    render::one_line,
 };
 use send::Sender;
 
@@ -114,12 +117,11 @@ impl Report {
         }
         let form = self.output.document();
         let ended = self.ended();
-        let known = if self.only_ends() { unheard::known(client).await } else { None };
-        let source = self.source.clone();
         let status = serde_json::to_value(self.status()?).map_err(CommandError::json)?;
         let accepted = sender.send(status).await?;
-        if let Some(known) = known {
-            unheard::warn(&known, &source, &accepted.principal);
+        if !accepted.warning.is_empty() {
+            // Without stderr there is nowhere to write to.
+            let _ = writeln!(io::stderr(), "warning: {}", one_line(&accepted.warning));
         }
         if let Some((condition, subject)) = ended {
             still::warn(client, &condition, subject.as_deref()).await;
@@ -131,11 +133,6 @@ impl Report {
     fn ended(&self) -> Option<(Name, Option<String>)> {
         let (condition, status) = self.condition.as_ref()?;
         (*status == ConditionStatus::False).then(|| (condition.clone(), self.subject.clone()))
-    }
-
-    /// Whether nothing is reported but that the daemon ends.
-    fn only_ends(&self) -> bool {
-        self.last && self.condition.is_none() && self.event.is_none()
     }
 
     fn status(self) -> Result<Status, CommandError> {

@@ -11,6 +11,7 @@ use super::{
     answer::{Answer, Rejection, json},
     body,
     peer::Peer,
+    unheard,
 };
 use crate::shared_state::Command;
 
@@ -52,12 +53,14 @@ where
     sent.check(limits)?;
     let sender = api.gate.admit(peer, &sent.reports)?;
     let (batch, principal) = (sent.batch, sender.principal.to_string());
+    let known = &api.shared_state.view().daemons;
+    let warning = unheard::warning(known, &sent.reports, &principal).unwrap_or_default();
     let command = |done| Command::Report { reports: sent.reports, sender, done };
     match api.shared_state.ask(command).await {
         Some(Ok(ticket)) => {
             let durable = api.shared_state.store().is_durable(ticket).await;
             let code = if durable { StatusCode::OK } else { StatusCode::ACCEPTED };
-            Ok(json(code, &AcceptedView { durable, instance: api.instance.clone(), principal }))
+            Ok(json(code, &AcceptedView { durable, instance: api.instance.clone(), principal, warning }))
         }
         Some(Err(refused)) => Err(not_taken(&refused, batch)),
         None => Err(Rejection::for_now(

@@ -4,6 +4,7 @@ use std::{io, net::SocketAddr, time::Duration};
 
 use nodewell_client::{Client, ClientError};
 use nodewell_model::{
+    BootId,
     api::VersionView,
     view::{ApiserverState, ApiserverView, DaemonState, DaemonView, NodeView},
 };
@@ -15,7 +16,7 @@ use tokio::{
 };
 
 use super::{check::Check, check_processes};
-use crate::config::Config;
+use crate::{config::Config, runtime::clock};
 
 const METRICS_TIMEOUT: Duration = Duration::from_secs(3);
 /// Far more than the page has.
@@ -28,6 +29,7 @@ pub(super) async fn examine(client: &Client, config: &Config) -> Vec<Check> {
     };
     let mut checks =
         vec![Check::ok("agent", format!("nodewelld {} answers on {}", version.version, client.path().display()))];
+    checks.extend(boot_of(&version, clock::boot_id()));
     match client.get::<NodeView>("/v1/status").await {
         Ok(view) => {
             checks.extend(view.daemons.iter().map(daemon));
@@ -43,6 +45,16 @@ pub(super) async fn examine(client: &Client, config: &Config) -> Vec<Check> {
         });
     }
     checks
+}
+
+/// In a container a service may see the host's boot id where a shell, and journald, have one of the container's.
+fn boot_of(version: &VersionView, ours: Option<BootId>) -> Option<Check> {
+    let (theirs, ours) = (version.boot_id?, ours?);
+    (theirs != ours).then(|| {
+        let detail =
+            format!("it sees the boot {theirs}, not {ours}: what a boot clears ends at once in the journal's rules");
+        Check::warn("agent's boot id", detail, "the agent belongs on the host, not into a container")
+    })
 }
 
 fn absent(error: &ClientError) -> Check {

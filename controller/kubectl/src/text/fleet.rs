@@ -1,6 +1,6 @@
 //! The fleet: what is wrong on top, what is unknown below it, and what is well in one line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nodewell_remediation::facts::FENCE_READY;
 
@@ -23,12 +23,14 @@ pub(super) const ROWS: usize = 10;
 /// Names in a line, zones and racks of a title.
 const NAMES: usize = 10;
 const PLACES: usize = 4;
+/// Conditions in the title of one block.
+const TITLES: usize = 3;
 const INDENT: usize = 2;
 
 pub(crate) fn text(view: &FleetView, page: &Page) -> String {
     let head = format!("{}{}", header(view, page), controller::lines(&view.controller, page));
     let mut blocks = vec![head];
-    blocks.extend(view.conditions.iter().map(|group| of_group(group, page)));
+    blocks.extend(alike(&view.conditions, page).iter().map(|groups| of_groups(groups, page)));
     blocks.extend([
         silent(&view.silent, page),
         named("No agent", Paint::Warning, &view.without_agent, page),
@@ -60,11 +62,40 @@ fn header(view: &FleetView, page: &Page) -> String {
     format!("{cluster}{}: {}{also}\n", counted(nodes, "node"), shown.join(", "))
 }
 
-fn of_group(group: &Group, page: &Page) -> String {
+/// Conditions of which the same is said of the same nodes are one block: an agent that is blind leaves a dozen Unknown.
+/// Where all is asked for, each has its own.
+fn alike<'a>(all: &'a [Group], page: &Page) -> Vec<Vec<&'a Group>> {
+    let mut blocks: Vec<Vec<&Group>> = Vec::new();
+    for group in all {
+        let same = |block: &&mut Vec<&Group>| block.iter().all(|other| is_alike(group, other));
+        match blocks.iter_mut().find(same).filter(|_| !page.shows_all() && !page.is_wide()) {
+            Some(block) => block.push(group),
+            None => blocks.push(vec![group]),
+        }
+    }
+    blocks
+}
+
+fn is_alike(one: &Group, other: &Group) -> bool {
+    let said = |group: &Group| {
+        let of_row = |row: &Row| (row.node.clone(), row.reason.clone(), row.message.clone(), row.reported_by.clone());
+        group.nodes.iter().map(of_row).collect::<BTreeSet<_>>()
+    };
+    one.health == other.health && one.nodes.len() == other.nodes.len() && said(one) == said(other)
+}
+
+fn of_groups(groups: &[&Group], page: &Page) -> String {
+    let names: Vec<String> = groups.iter().take(TITLES).map(|group| name(group)).collect();
+    let more = groups.len() - names.len();
+    let more = if more == 0 { String::new() } else { format!(" and {more} more (--all)") };
+    groups.first().map(|group| of_group(group, &format!("{}{more}", names.join(", ")), page)).unwrap_or_default()
+}
+
+fn of_group(group: &Group, name: &str, page: &Page) -> String {
     let paint = if group.health == Health::Problem { Paint::Bad } else { Paint::Warning };
     let places = [places("zone", &group.zones), places("rack", &group.racks)];
     let places: String = places.into_iter().filter(|_| group.nodes.len() > 1).collect();
-    let title = format!("{}: {}{places}", name(group), counted(group.nodes.len(), "node"));
+    let title = format!("{name}: {}{places}", counted(group.nodes.len(), "node"));
     let mut table = Table::new(&["NODE", "ZONE", "RACK", "AGE", "REASON", "REPORTED BY", "MESSAGE"]);
     let hint = format!("--all, or --condition {} -o wide", one_line(&group.condition));
     let (rows, left) = fold::rows(group.nodes.iter().map(|row| of_row(row, page)).collect(), page, &hint);
@@ -233,10 +264,30 @@ mod tests {
     #[test]
     fn a_message_that_many_nodes_have_is_there_once() {
         let group = group((0..22).map(|node| row(node, "it hangs")).collect());
-        let count = |extent: Extent| of_group(&group, &page(extent)).matches("it hangs").count();
+        let count = |extent: Extent| of_groups(&[&group], &page(extent)).matches("it hangs").count();
         assert_eq!((count(Extent::Folded), count(Extent::All), count(Extent::Wide)), (1, 1, 22));
-        let all = of_group(&group, &page(Extent::All));
+        let all = of_groups(&[&group], &page(Extent::All));
         assert!((0..22).all(|node| all.contains(&format!("  n{node} "))), "{all}");
+    }
+
+    #[test]
+    fn conditions_of_which_the_same_is_said_are_one_block() {
+        let named = |name: &str, message: &str| Group {
+            condition: name.to_owned(),
+            health: Health::Unknown,
+            nodes: vec![row(1, message), row(2, message)],
+            ..group(Vec::new())
+        };
+        let mut all: Vec<Group> = ["A", "B", "C", "D"].map(|name| named(name, "no kernel log")).into();
+        all.insert(1, named("Other", "no disk"));
+        let blocks = |extent: Extent| {
+            let page = page(extent);
+            let titles = alike(&all, &page).into_iter().map(|groups| of_groups(&groups, &page));
+            titles.map(|text| text.split(':').next().unwrap_or_default().to_owned()).collect::<Vec<String>>()
+        };
+        let folded = ["A unknown, B unknown, C unknown and 1 more (--all)", "Other unknown"];
+        assert_eq!(blocks(Extent::Folded), folded);
+        assert_eq!(blocks(Extent::All).len(), 5);
     }
 
     #[test]
@@ -256,7 +307,7 @@ mod tests {
         let group = group((0..2).map(|node| row(node, &message)).collect());
         let rows = |extent: Extent, width: Option<usize>| {
             let page = Page { look: Look { colours: false, width }, ..page(extent) };
-            let shown = of_group(&group, &page);
+            let shown = of_groups(&[&group], &page);
             shown.lines().filter(|line| line.starts_with("  n")).map(str::to_owned).collect::<Vec<String>>()
         };
         let are_whole =
@@ -281,7 +332,7 @@ mod tests {
     #[test]
     fn no_part_of_a_group_drives_a_terminal() {
         let group = group((0..11).map(|node| row(node, &format!("m{node}\u{9b}2J"))).collect());
-        let text = of_group(&group, &page(Extent::Folded));
+        let text = of_groups(&[&group], &page(Extent::Folded));
         assert!(text.contains("and 1 more (--all, or --condition Disk"), "{text}");
         assert!(text.lines().flat_map(str::chars).all(|sign| !nodewell_printable::is_hidden(sign)), "{text:?}");
     }

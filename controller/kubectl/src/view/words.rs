@@ -12,7 +12,7 @@ pub(crate) fn phase(phase: Phase) -> &'static str {
     match phase {
         Phase::Pending => "nothing has been done yet",
         Phase::Isolating => "new pods are kept off it, by a taint or a cordon",
-        Phase::Draining => "its pods are evicted",
+        Phase::Draining => "its pods are to be evicted",
         Phase::Waiting => "the controller waits whether the last step has helped",
         Phase::AwaitGuards => "the controller waits until every guard allows the next act",
         Phase::KdumpWait => "it has its time to write a crash dump",

@@ -169,7 +169,7 @@ fn advance(mut draft: Draft, phase: Phase) -> Draft {
     let index = draft.status().policy_step + 1;
     let next = steps::at(draft.fence(), index).map(|step| step.map(|step| step.phase()));
     match next {
-        Some(Ok(phase)) if wait.is_zero() => draft.enter_step(index, phase, "FencePhase/ended"),
+        Some(Ok(phase)) if wait.is_zero() => draft.enter_step(index, phase, Message::plain("FencePhase/ended")),
         Some(Err(_)) if wait.is_zero() => draft,
         _ => draft.enter(Phase::Waiting, Message::plain("FenceWaiting/ended")),
     }

@@ -36,7 +36,7 @@ pub(super) fn pending(input: &FenceInput<'_>) -> Next {
     if !blockers.is_empty() {
         return wait(input, blockers, None);
     }
-    enter_step(input, 0, Draft::of(input), "FencePhase/opened")
+    enter_step(input, 0, Draft::of(input), opening(input.fence))
 }
 
 /// A record that is about to be opened begins with its first step at once: that is one write less before a node that is
@@ -44,11 +44,20 @@ pub(super) fn pending(input: &FenceInput<'_>) -> Next {
 pub(super) fn opened(fence: NodeFence, at: Timestamp) -> NodeFence {
     let Some(Ok(step)) = steps::at(&fence, 0) else { return fence };
     let draft = Draft::new(&fence, fence.status.epoch, at);
-    draft.enter_step(0, step.phase(), "FencePhase/opened").finish().0
+    let why = opening(&fence);
+    draft.enter_step(0, step.phase(), why).finish().0
+}
+
+/// Who asked for a record that no policy has opened: its log and Events show it when the record is deleted.
+fn opening(fence: &NodeFence) -> Message {
+    if fence.spec.policy.is_empty() {
+        return Message::of("FencePhase/openedByHand", &[("by", &fence.metadata.asked_by())]);
+    }
+    Message::plain("FencePhase/opened")
 }
 
 /// Goes to the step `index`, or waits after the last one.
-pub(super) fn enter_step(input: &FenceInput<'_>, index: usize, mut draft: Draft, why: &str) -> Next {
+pub(super) fn enter_step(input: &FenceInput<'_>, index: usize, mut draft: Draft, why: Message) -> Next {
     let Some(step) = steps::at(input.fence, index) else {
         let last = input.fence.spec.steps.len().saturating_sub(1);
         return draft
@@ -88,7 +97,7 @@ pub(super) fn isolating(input: &FenceInput<'_>) -> Next {
         Some(Ok(PolicyStep::Cordon)) => cordoning(input),
         Some(Err(blocker)) => wait(input, vec![blocker], None),
         Some(Ok(PolicyStep::Drain(_) | PolicyStep::Power { .. } | PolicyStep::Reap { .. })) | None => {
-            enter_step(input, input.fence.status.policy_step, Draft::of(input), "FencePhase/changed")
+            enter_step(input, input.fence.status.policy_step, Draft::of(input), Message::plain("FencePhase/changed"))
         }
     }
 }
@@ -163,7 +172,7 @@ pub(super) fn back_off(input: &FenceInput<'_>) -> Option<Next> {
 pub(super) fn step_done(input: &FenceInput<'_>, draft: Draft, why: &str) -> Next {
     match steps::then_wait(input.fence) {
         Err(blocker) => wait(input, vec![blocker], None),
-        Ok(span) if span.is_zero() => enter_step(input, input.fence.status.policy_step + 1, draft, why),
+        Ok(span) if span.is_zero() => enter_step(input, input.fence.status.policy_step + 1, draft, Message::plain(why)),
         Ok(_) => draft.enter(Phase::Waiting, Message::plain(why)).save(),
     }
 }
@@ -191,7 +200,7 @@ pub(super) fn waiting(input: &FenceInput<'_>) -> Next {
         false => wait(input, blockers.into_iter().chain(left_pods.map(|left| left.blocker)).collect(), None),
         true if left_pods.is_some() => drain_again::begin_again(input),
         true if is_last => begin_again(input),
-        true => enter_step(input, status.policy_step + 1, Draft::of(input), "FencePhase/unhealthy"),
+        true => enter_step(input, status.policy_step + 1, Draft::of(input), Message::plain("FencePhase/unhealthy")),
     }
 }
 

@@ -56,7 +56,7 @@ pub(super) fn failed(input: &FenceInput<'_>) -> Next {
             Draft::of(input).enter(Phase::AwaitGuards, Message::plain("FenceAwaitGuards/retried")).save()
         }
         Some(Ok(PolicyStep::Taint(_) | PolicyStep::Cordon | PolicyStep::Drain(_)) | Err(_)) | None => {
-            enter_step(input, status.policy_step, Draft::of(input), "FencePhase/retried")
+            enter_step(input, status.policy_step, Draft::of(input), Message::plain("FencePhase/retried"))
         }
     }
 }

@@ -25,7 +25,12 @@ pub(super) fn draining(input: &FenceInput<'_>) -> Next {
         Some(Err(blocker)) => return wait(input, vec![blocker], None),
         Some(Ok(PolicyStep::Taint(_) | PolicyStep::Cordon | PolicyStep::Power { .. } | PolicyStep::Reap { .. }))
         | None => {
-            return enter_step(input, input.fence.status.policy_step, Draft::of(input), "FencePhase/changed");
+            return enter_step(
+                input,
+                input.fence.status.policy_step,
+                Draft::of(input),
+                Message::plain("FencePhase/changed"),
+            );
         }
     };
     if input.fence.status.drain.is_some() {

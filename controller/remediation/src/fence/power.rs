@@ -341,7 +341,12 @@ pub(super) fn off_read_at(input: &FenceInput<'_>, level: Level) -> Option<Timest
 /// A node that writes its dump is left to it for the time the step allows; every guard is asked again after it.
 pub(super) fn kdump_wait(input: &FenceInput<'_>) -> Next {
     let Some(Ok(PolicyStep::Power { step, .. })) = steps::current(input.fence) else {
-        return enter_step(input, input.fence.status.policy_step, Draft::of(input), "FencePhase/changed");
+        return enter_step(
+            input,
+            input.fence.status.policy_step,
+            Draft::of(input),
+            Message::plain("FencePhase/changed"),
+        );
     };
     let until = steps::kdump_wait(step).map(|span| phase_deadline(input, span));
     match until {

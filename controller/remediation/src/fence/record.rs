@@ -68,8 +68,8 @@ impl Draft {
         self.write(text)
     }
 
-    /// Begins the step `index`, with nothing left of the one before; `why` is the key of a message.
-    pub(super) fn enter_step(mut self, index: usize, phase: Phase, why: &str) -> Self {
+    /// Begins the step `index`, with nothing left of the one before; because of `why`.
+    pub(super) fn enter_step(mut self, index: usize, phase: Phase, why: Message) -> Self {
         let at = self.at;
         let status = &mut self.fence.status;
         status.policy_step = index;
@@ -81,8 +81,7 @@ impl Draft {
             forget_drain(status);
         }
         let name = self.fence.spec.steps.get(index).map(step_name).unwrap_or_default();
-        let why = Message::plain(why).text;
-        let args: MessageArgs<'_> = &[("why", &why), ("number", &(index + 1)), ("step", &name)];
+        let args: MessageArgs<'_> = &[("why", &why.text), ("number", &(index + 1)), ("step", &name)];
         self.enter(phase, Message::of("FencePhase/step", args))
     }
 

@@ -259,7 +259,9 @@ fn intend_release(input: &FenceInput<'_>, count: usize) -> Next {
             status.own_changes.taints.push(taint);
         }
     });
-    draft.enter(Phase::PodsReleased, Message::of("FencePodsReleased", &[("count", &count)])).save()
+    let of_storage = input.fence.status.storage_only.is_some();
+    let key = if of_storage { "FencePodsReleased/storage" } else { "FencePodsReleased" };
+    draft.enter(Phase::PodsReleased, Message::of(key, &[("count", &count)])).save()
 }
 
 /// How many pods go: of a node that loses its power all that do not tolerate the taint, whatever owns them. Nothing if

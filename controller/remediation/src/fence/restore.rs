@@ -192,7 +192,7 @@ fn never_ready(input: &FenceInput<'_>) -> Next {
         status.out_of_service = false;
     });
     if status.policy_step + 1 < input.fence.spec.steps.len() {
-        return enter_step(input, status.policy_step + 1, draft, "FencePhase/neverReady");
+        return enter_step(input, status.policy_step + 1, draft, Message::plain("FencePhase/neverReady"));
     }
     if status.step_rounds >= STEP_ROUNDS {
         return draft.quarantine(Blocker::of("NeverReady/rounds", &[("rounds", &STEP_ROUNDS)])).save();

@@ -199,7 +199,7 @@ impl World {
             Fate::Unanswered => lost(),
             _ => {
                 let (instance, principal) = (self.instance.to_string(), "root".to_owned());
-                Ok(AcceptedView { durable: false, instance, principal })
+                Ok(AcceptedView { durable: false, instance, principal, warning: String::new() })
             }
         }
     }

@@ -33,7 +33,12 @@ pub(super) async fn sent(outbox: &mut Outbox) -> Status {
 }
 
 pub(super) fn taken(outbox: &mut Outbox, instance: &str) {
-    let accepted = AcceptedView { durable: false, instance: instance.to_owned(), principal: "root".to_owned() };
+    let accepted = AcceptedView {
+        durable: false,
+        instance: instance.to_owned(),
+        principal: "root".to_owned(),
+        warning: String::new(),
+    };
     assert!(outbox.answered(Ok(accepted), Instant::now()).is_none());
 }
 
