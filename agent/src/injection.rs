@@ -80,7 +80,10 @@ fn by_rule(rules: &RuleSet, request: &InjectRequest) -> Result<Chosen, String> {
     let of_reason = rules.rules.iter().filter(|rule| rule.reason == *reason && rule.decoder.is_none());
     let named: Vec<&Rule> = of_reason.collect();
     if named.is_empty() {
-        return Err(format!("no rule has the reason {reason}; `nodewell explain --list` shows them all"));
+        return Err(format!(
+            "no rule of a log has the reason {reason}: a check, a daemon, or nothing reports it (`nodewell explain {reason}`); {}",
+            instead(rules, request.condition.as_ref())
+        ));
     }
     let fitting = named.iter().filter(|rule| request.condition.is_none() || rule.condition == request.condition);
     let from_kernel = fitting.filter(|rule| rules.readers.get(rule.reader) == Some(&Reader::Kmsg));

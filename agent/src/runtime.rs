@@ -5,6 +5,7 @@ pub mod clock;
 pub mod crash;
 pub mod heap;
 pub mod notify;
+pub mod open_files;
 pub mod pace;
 pub mod panics;
 pub mod program;

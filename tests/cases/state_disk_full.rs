@@ -12,11 +12,36 @@ use crate::{
 };
 
 pub(crate) fn list(suite: &mut Suite) {
-    suite.behaviour("state_disk_full").case_with(
-        &[Need::LoopDevice],
-        "the_agent_goes_on_in_memory_and_catches_up",
-        the_agent_goes_on_in_memory_and_catches_up,
-    );
+    suite
+        .behaviour("state_disk_full")
+        .case_with(
+            &[Need::LoopDevice],
+            "the_agent_goes_on_in_memory_and_catches_up",
+            the_agent_goes_on_in_memory_and_catches_up,
+        )
+        .case_with(&[Need::LoopDevice], "what_is_there_is_read", what_is_there_is_read);
+}
+
+/// An agent that is killed, or ended, and starts while the disk is full.
+fn what_is_there_is_read() {
+    let disk = Disk::mounted();
+    let mut agent = plan_on(&disk.mount_point()).start();
+    report_durably(&agent, "before");
+    disk.fill();
+    for is_killed in [true, false] {
+        if is_killed {
+            agent.restart()
+        } else {
+            agent.stop_and_start(|| {})
+        }
+        until("what was saved is known", || (arrays(&agent) == ["before"]).then_some(()));
+        wait_save_error(&agent, "StateDiskFull");
+    }
+    disk.make_room();
+    wait_saved(&agent);
+    report_durably(&agent, "later");
+    agent.restart();
+    assert_eq!(arrays(&agent), ["before", "later"]);
 }
 
 fn the_agent_goes_on_in_memory_and_catches_up() {

@@ -78,6 +78,10 @@ pub enum Rejection {
     )]
     ShareOfProblems(String, usize),
     #[error(
+        "the daemons of {0} have as many subjects of {2} as they may have together ({1} of one user or unit); report that some are over first"
+    )]
+    ShareOfSubjects(String, usize, Name),
+    #[error(
         "the daemons of {0} have as many reasons of {2} as they may have together ({1} of one user or unit); report that some are over first"
     )]
     ShareOfReasons(String, usize, Name),

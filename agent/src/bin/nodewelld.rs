@@ -8,7 +8,8 @@ use nodewell_agent::{
     daemon::{self, Opened},
     runtime::{
         activation::Activated,
-        program::{close_memory, end_with, failed, invalid, started},
+        open_files,
+        program::{close_memory, end_with, failed, invalid, not_allowed, started},
     },
 };
 use nodewell_rules::{Diagnostic, RuleSet, shipped};
@@ -61,6 +62,9 @@ fn run(
     activated: Activated,
     own_memory: io::Result<OwnMemory>,
 ) -> ExitCode {
+    if let Err(too_few) = open_files::allow(config.socket.limits.connections) {
+        return not_allowed(&too_few);
+    }
     // The disk works while memory is prepared.
     let store = match daemon::open_store(&config) {
         Ok(store) => store,

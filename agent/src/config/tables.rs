@@ -13,7 +13,7 @@ use crate::exporters;
 const CHECK_PROCESSES: Choice<CheckProcesses> =
     Choice(&[("auto", CheckProcesses::Auto), ("spawn", CheckProcesses::Spawn), ("none", CheckProcesses::None)]);
 const NODE_NAME: Word<String> = Word { takes: "a Node's name", read: node_name::parse, shown: String::clone };
-const PATHS: Paths = Paths { absolute: false };
+const PATHS: Paths = Paths { absolute: true };
 
 impl Config {
     /// The tables that stand once.

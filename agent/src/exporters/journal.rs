@@ -1,6 +1,7 @@
 //! The journal: one entry for each event and each change of a condition, with fields to filter on and a MESSAGE_ID
 //! that the catalog explains (`journalctl -x`).
 
+mod share;
 mod writer;
 
 use std::{collections::BTreeMap, future::Future, path::Path, pin::pin, time::Duration};
@@ -12,10 +13,13 @@ use nodewell_model::{
     text::headed,
     view::{ConditionView, NodeView},
 };
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
-use self::writer::Writer;
-use crate::shared_state::{EventLog, SharedState};
+use self::{share::Shares, writer::Writer};
+use crate::{
+    runtime::clock,
+    shared_state::{EventLog, SharedState},
+};
 
 /// An event or the start of a problem. These ids are in `systemd/nodewell.catalog` too.
 pub const PROBLEM_ID: &str = "d5f2c7b09a1e4b7c8e5a3f60b1c2d901";
@@ -25,6 +29,8 @@ pub const CONDITION_ID: &str = "d5f2c7b09a1e4b7c8e5a3f60b1c2d902";
 /// Events were left out.
 pub const SKIPPED_ID: &str = "d5f2c7b09a1e4b7c8e5a3f60b1c2d903";
 
+/// What `nodewell inject` made.
+const TEST: &str = "[test] ";
 /// Events read from the shared state's event log at once.
 const BATCH: usize = 256;
 /// The reason of a condition whose monitors have not reported yet.
@@ -32,6 +38,8 @@ const STARTING: &str = "MonitorStarting";
 /// At a stop, for the ledger (the agent's account of problems and conditions) to apply the last reports of the
 /// monitors.
 const SETTLE: Duration = Duration::from_millis(20);
+/// How soon it is reported how much of a peer was held back.
+const SHARE_CHECK: Duration = Duration::from_secs(1);
 /// A journal that hangs must not hold up the stop.
 const FLUSH_TIME: Duration = Duration::from_secs(1);
 
@@ -44,7 +52,13 @@ pub fn is_available() -> bool {
 /// Writes entries until `stop` ends, and then what is left. What the journal refuses is in the other exporters all the
 /// same.
 pub async fn run(shared_state: SharedState, stop: impl Future<Output = ()>) {
-    let mut exporter = Exporter { last_event: 0, shared_state, reported: BTreeMap::new(), writer: Writer::default() };
+    let mut exporter = Exporter {
+        last_event: 0,
+        shared_state,
+        reported: BTreeMap::new(),
+        shares: Shares::default(),
+        writer: Writer::default(),
+    };
     let mut view = exporter.shared_state.watch();
     let mut stop = pin!(stop);
     loop {
@@ -55,6 +69,7 @@ pub async fn run(shared_state: SharedState, stop: impl Future<Output = ()>) {
         tokio::select! {
             () = exporter.shared_state.events().changed(exporter.last_event) => {}
             changed = view.changed() => if changed.is_err() { return },
+            () = sleep(SHARE_CHECK), if exporter.shares.holds_back() => {}
             () = &mut stop => break,
         }
     }
@@ -69,12 +84,16 @@ struct Exporter {
     shared_state: SharedState,
     last_event: u64,
     reported: BTreeMap<Name, ConditionStatus>,
+    shares: Shares,
     writer: Writer,
 }
 
 impl Exporter {
     async fn write_all(&mut self, view: &NodeView) {
         while self.write_events().await {}
+        for (peer, count) in self.shares.held_back(clock::monotonic()) {
+            self.send(&held_back_entry(&peer, count)).await;
+        }
         for condition in &view.conditions {
             if is_news(self.reported.get(&condition.condition).copied(), condition) {
                 self.send(&condition_entry(condition)).await;
@@ -94,8 +113,10 @@ impl Exporter {
             self.send(&skipped_entry(skipped)).await;
         }
         for event in &events {
-            self.send(&event_entry(event)).await;
             self.last_event = event.id;
+            if event.peer().is_none_or(|peer| self.shares.admits(peer, clock::monotonic())) {
+                self.send(&event_entry(event)).await;
+            }
         }
         events.len() == BATCH
     }
@@ -130,14 +151,19 @@ fn is_news(reported: Option<ConditionStatus>, now: &ConditionView) -> bool {
     }
 }
 
+/// A test is no error: alerts watch the journal by priority.
 fn event_entry(event: &EventRecord) -> Entry {
-    entry(priority(event.severity), PROBLEM_ID, &headed(event.reason.as_str(), &event.message))
+    let text = headed(event.reason.as_str(), &event.message);
+    let (priority, text) =
+        if event.test { (Priority::Notice, format!("{TEST}{text}")) } else { (priority(event.severity), text) };
+    entry(priority, PROBLEM_ID, &text)
         .field("NODEWELL_REASON", event.reason.as_str())
         .field("NODEWELL_CONDITION", event.condition.as_ref().map_or("", |condition| condition.as_str()))
         .field("NODEWELL_SUBJECT", event.subject.as_deref().unwrap_or_default())
         .field("NODEWELL_SEVERITY", event.severity.as_str())
         .field("NODEWELL_SOURCE", &event.source)
         .field("NODEWELL_COUNT", &event.count.to_string())
+        .field("NODEWELL_TEST", if event.test { "1" } else { "" })
 }
 
 fn condition_entry(condition: &ConditionView) -> Entry {
@@ -161,6 +187,12 @@ fn skipped_entry(skipped: u64) -> Entry {
         "{skipped} events are not in the journal: they came faster than it took them; problem_counter has them"
     );
     entry(Priority::Warning, SKIPPED_ID, &text).field("NODEWELL_COUNT", &skipped.to_string())
+}
+
+fn held_back_entry(peer: &str, count: u64) -> Entry {
+    let text =
+        format!("{count} events of {peer} are not in the journal: it reports more than its share; see problem_counter");
+    entry(Priority::Warning, SKIPPED_ID, &text).field("NODEWELL_COUNT", &count.to_string())
 }
 
 fn entry(priority: Priority, id: &str, text: &str) -> Entry {

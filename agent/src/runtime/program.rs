@@ -52,6 +52,13 @@ pub fn invalid(diagnostics: &[Diagnostic]) -> ExitCode {
     ExitCode::from(CONFIG)
 }
 
+/// What the machine's own settings do not allow: it is tried again when they are mended.
+#[must_use]
+pub fn not_allowed(error: &dyn std::error::Error) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "{}: {error}", name());
+    ExitCode::from(CONFIG)
+}
+
 /// What no one can go on after.
 #[must_use]
 pub fn failed(error: &dyn std::error::Error) -> ExitCode {

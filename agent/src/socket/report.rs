@@ -45,11 +45,13 @@ where
     B: Body + Unpin,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
+    // First: what is refused with a body that was not read ends its connection, and the answer may be lost with it.
+    let body = body::bytes(request, limits).await?;
     api.gate.rate(peer)?;
     if api.shared_state.store().is_full() {
         return Err(Rejection::for_now(StatusCode::SERVICE_UNAVAILABLE, FULL, FULL_RETRY_SECS));
     }
-    let sent = Sent::parse(&body::bytes(request, limits).await?)?;
+    let sent = Sent::parse(&body)?;
     sent.check(limits)?;
     let sender = api.gate.admit(peer, &sent.reports)?;
     let (batch, principal) = (sent.batch, sender.principal.to_string());

@@ -193,7 +193,8 @@ impl Writer {
         let mended = match error.kind() {
             ErrorKind::Corrupt => self.move_aside(error),
             ErrorKind::Replaced => true,
-            ErrorKind::ReadOnly | ErrorKind::Unwritable => {
+            // A full disk has no room for the log that opening begins.
+            ErrorKind::Full | ErrorKind::ReadOnly | ErrorKind::Unwritable => {
                 self.read_a_copy();
                 false
             }

@@ -39,22 +39,23 @@ fn by_reason(n: usize) -> Condition {
 #[test]
 fn who_floods_has_its_share_and_no_more() {
     let share = Share { of_one: 3, of_granted: 8 };
-    for (limits, of_reasons) in [
-        (Limits { problem_share: share, ..few() }, false),
-        (Limits { subject_share: share, ..few() }, false),
-        (Limits { reason_share: share, ..few() }, true),
-    ] {
+    let of_problems = |whose: &str| Rejection::ShareOfProblems(whose.into(), 3);
+    let of_subjects = |whose: &str| Rejection::ShareOfSubjects(whose.into(), 3, broken("md0", 5).reason);
+    let of_reasons = |whose: &str| Rejection::ShareOfReasons(whose.into(), 3, Name::fixed("DiskUnhealthy"));
+    type ShareOf<'a> = &'a dyn Fn(&str) -> Rejection;
+    let cases: [(Limits, ShareOf<'_>, bool); 3] = [
+        (Limits { problem_share: share, ..few() }, &of_problems, false),
+        (Limits { subject_share: share, ..few() }, &of_subjects, false),
+        (Limits { reason_share: share, ..few() }, &of_reasons, true),
+    ];
+    for (limits, share_of, by_reasons) in cases {
         let mut ledger = limited(limits);
         let mut refused = |principal: &str, first: usize| {
             let fault = |n: usize| {
-                if of_reasons { by_reason(first + n) } else { broken(&format!("{principal}-{n}"), 5) }
+                if by_reasons { by_reason(first + n) } else { broken(&format!("{principal}-{n}"), 5) }
             };
             let taken = (0..50).take_while(|n| flood(&mut ledger, principal, *n, vec![fault(*n)]).is_none()).count();
             (taken, flood(&mut ledger, principal, 60, vec![fault(60)]))
-        };
-        let share_of = |whose: &str| match of_reasons {
-            true => Rejection::ShareOfReasons(whose.into(), 3, Name::fixed("DiskUnhealthy")),
-            false => Rejection::ShareOfProblems(whose.into(), 3),
         };
         assert_eq!(refused("uid:7", 100), (3, Some(share_of("uid:7"))));
         assert_eq!(refused("uid:8", 200), (3, Some(share_of("uid:8"))), "another one has its own");

@@ -111,7 +111,10 @@ fn unknown(set: &RuleSet, tables: &Tables, word: &str) -> String {
         nearest_word(word, names)
     });
     let near = near.map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
-    format!("there is no reason and no condition {word:?}.{near} `nodewell explain --list` shows them all")
+    format!(
+        "there is no reason and no condition {word:?} in the catalogue.{near} Daemons on the socket have reasons of their own; \
+         `nodewell explain --list` shows all others"
+    )
 }
 
 fn code_explained(set: &RuleSet, code: Meaning) -> Explained {

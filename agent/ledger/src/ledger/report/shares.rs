@@ -101,9 +101,8 @@ impl Ledger {
         let last = draft.claimed.values().flat_map(BTreeMap::values).max();
         let Some(last) = last.filter(|_| !draft.may_use_reserve) else { return Ok(()) };
         let Limits { problem_share, subject_share, reason_share, .. } = self.limits;
-        let problems = |share: Share| Rejection::ShareOfProblems(whose.to_owned(), share.of_one);
         if problem_share.is_exceeded_by(self.problems_with(draft, whose)) {
-            return Err(last.rejection(problems(problem_share)));
+            return Err(last.rejection(Rejection::ShareOfProblems(whose.to_owned(), problem_share.of_one)));
         }
         let held = LazyCell::new(|| self.held_with(draft, whose));
         for (condition, reasons) in &draft.claimed {
@@ -112,8 +111,9 @@ impl Ledger {
                 is_near(subject_share, state.subjects(reason), draft.alike(condition, reason))
                     && subject_share.is_exceeded_by(held.of(condition, reason))
             };
-            if let Some((_, position)) = reasons.iter().find(|(reason, _)| exceeds(reason)) {
-                return Err(position.rejection(problems(subject_share)));
+            if let Some((reason, position)) = reasons.iter().find(|(reason, _)| exceeds(reason)) {
+                let why = Rejection::ShareOfSubjects(whose.to_owned(), subject_share.of_one, (*reason).clone());
+                return Err(position.rejection(why));
             }
             let new = draft.reasons.get(*condition).copied().unwrap_or_default();
             if is_near(reason_share, state.active_reasons(), new)
