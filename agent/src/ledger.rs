@@ -206,7 +206,10 @@ impl LedgerTask {
         }
     }
 
-    fn clear(&mut self, request: &ClearRequest, awaited: fn(&str) -> bool, now: Now) -> ClearedView {
+    fn clear(&mut self, request: &ClearRequest, awaited: fn(&str) -> bool, now: Now) -> Option<ClearedView> {
+        if !self.ledger.is_declared(&request.condition) {
+            return None;
+        }
         let cleared = self.ledger.clear(request, now);
         let given_up = request.is_of_all().then(|| self.ledger.give_up(&request.condition, awaited, now));
         let given_up = given_up.unwrap_or_default();
@@ -214,7 +217,7 @@ impl LedgerTask {
             let (daemons, by) = (given_up.join(", "), request.peer.as_deref().unwrap_or("root"));
             tracing::info!(condition = %request.condition, %daemons, %by, "daemons that are gone are waited for no longer");
         }
-        ClearedView { cleared, given_up }
+        Some(ClearedView { cleared, given_up })
     }
 
     fn publish(&mut self) {

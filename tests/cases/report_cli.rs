@@ -65,6 +65,10 @@ fn what_a_silent_daemon_left_is_cleared() {
     assert_eq!(cleared.code, 0, "{}", cleared.stderr);
     assert!(cleared.stdout.starts_with("RaidProblem waits no longer for raid@"), "{}", cleared.stdout);
     until("nothing is left of it", || reason().is_none().then_some(()));
+    let again = agent.nodewell(&["clear", "RaidProblem"]);
+    let nothing = "nothing to clear: there is no active problem of RaidProblem\n";
+    assert_eq!((again.code, again.stdout.as_str()), (0, nothing), "{}", again.stderr);
+    assert_eq!(agent.nodewell(&["clear", "RaidProblm"]).code, 64, "declared nowhere");
     assert!(agent.view().daemons.iter().all(|daemon| !daemon.name.starts_with("raid@")));
 }
 

@@ -203,6 +203,12 @@ impl Ledger {
         }
     }
 
+    /// Whether there is a condition of this type, though none may have reported on it.
+    #[must_use]
+    pub fn is_declared(&self, condition: &Name) -> bool {
+        self.states.contains_key(condition)
+    }
+
     /// This boot: findings of another one that end at boot are not raised.
     #[must_use]
     pub fn with_boot_id(mut self, boot_id: Option<BootId>) -> Self {

@@ -17,8 +17,9 @@ use crate::kube::{FIELD_MANAGER, KubeCluster, Manager};
 
 /// The condition's heartbeat is at least so frequent: it shows that the check still runs.
 const HEARTBEAT: SignedDuration = SignedDuration::from_hours(6);
-/// Longer ones are cut, behind what they report of refused logins: many clients read a Node.
-const MESSAGE_CHARS: usize = 256;
+/// Longer ones are cut, behind what they report of refused logins: many clients read a Node. What to do comes last, after
+/// what two machines are called.
+const MESSAGE_CHARS: usize = 512;
 
 /// While `term` is ours; never returns.
 pub(super) async fn look_after(

@@ -118,7 +118,9 @@ pub fn cut(message: &str, most_chars: usize) -> String {
     let (stamps, prose) = message.split_at(stamps);
     let room = most_chars.saturating_sub(stamps.chars().count());
     let room = if stamps.is_empty() { room } else { room.max(LEAST_PROSE_CHARS) };
-    stamps.chars().chain(prose.chars().take(room)).collect()
+    let is_cut = prose.chars().nth(room).is_some();
+    let (shown, ellipsis) = if is_cut { (room.saturating_sub(1), "…") } else { (room, "") };
+    stamps.chars().chain(prose.chars().take(shown)).chain(ellipsis.chars()).collect()
 }
 
 #[cfg(test)]
