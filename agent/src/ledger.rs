@@ -217,7 +217,8 @@ impl LedgerTask {
             let (daemons, by) = (given_up.join(", "), request.peer.as_deref().unwrap_or("root"));
             tracing::info!(condition = %request.condition, %daemons, %by, "daemons that are gone are waited for no longer");
         }
-        Some(ClearedView { cleared, given_up })
+        let awaited = request.is_of_all().then(|| self.ledger.awaited(&request.condition, awaited));
+        Some(ClearedView { cleared, given_up, awaited: awaited.unwrap_or_default() })
     }
 
     fn publish(&mut self) {

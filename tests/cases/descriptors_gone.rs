@@ -2,6 +2,7 @@
 //! API server find it again when there are descriptors.
 
 use std::{
+    ffi::OsString,
     fs,
     io::{Read, Write},
     os::unix::net::UnixStream,
@@ -11,7 +12,9 @@ use std::{
 
 use nodewell_tests::{
     agent::Agent,
+    cli::binary,
     cluster::Cluster,
+    process::Process,
     suite::Suite,
     wait::{PATIENCE, lasts, until},
 };
@@ -22,7 +25,24 @@ use crate::{
 };
 
 pub(crate) fn list(suite: &mut Suite) {
-    suite.behaviour("descriptors_gone").on_double("it_goes_on_and_comes_back", it_goes_on_and_comes_back);
+    suite
+        .behaviour("descriptors_gone")
+        .on_double("it_goes_on_and_comes_back", it_goes_on_and_comes_back)
+        .case("too_few_at_the_start_are_named", too_few_at_the_start_are_named);
+}
+
+/// Else systemd's watchdog would end it again and again, and each try would fail in other words.
+fn too_few_at_the_start_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let argv = ["sh", "-c", "ulimit -n 40; exec \"$@\"", "sh"].map(OsString::from);
+    let mut argv = argv.to_vec();
+    argv.extend([binary("nodewelld").into(), "--standalone".into(), "--socket".into(), socket.into()]);
+    let mut agent = Process::start(&argv, &folder.path().join("log")).unwrap();
+    let ended = until("it ends", || agent.ended());
+    let printed = fs::read_to_string(folder.path().join("log")).unwrap();
+    assert_eq!(ended.code(), Some(78), "{printed}");
+    assert!(printed.contains("40 files may be open (RLIMIT_NOFILE)") && printed.contains("LimitNOFILE="), "{printed}");
 }
 
 /// One that it begins, and those of an API server that cannot be reached: none for each try.

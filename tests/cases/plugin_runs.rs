@@ -200,9 +200,15 @@ fn a_restarted_check_process_forgets_no_problem() {
     let before = agent.wait_condition("Sick", "True").problems[0].since;
     assert!(check_process.stop().success());
     assert_eq!(agent.condition("Sick").unwrap().status.as_str(), "True", "a stop takes nothing back");
+    // Nor one before the plug-in has ended once.
+    answer(agent.plan(), "check.sh", "0 well\nsleep 30");
     let mut check_process = CheckProcess::check_of(agent.plan());
     check_process.wait_logged("follows the agent", 2);
+    assert!(check_process.stop().success());
+    assert_eq!(agent.condition("Sick").unwrap().status.as_str(), "True", "a stop before a look takes nothing back");
     answer(agent.plan(), "check.sh", "1 broken still");
+    let mut check_process = CheckProcess::check_of(agent.plan());
+    check_process.wait_logged("follows the agent", 2);
     until("it speaks again", || agent.daemon("mine@root").filter(|daemon| daemon.state == DaemonState::Running));
     assert_eq!(agent.wait_condition("Sick", "True").problems[0].since, before);
     check_process.kill();

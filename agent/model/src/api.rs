@@ -92,6 +92,10 @@ pub struct ClearedView {
     /// of the condition was to end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub given_up: Vec<String>,
+    /// Daemons whose promise of a report still runs: one that is gone leaves the condition Unknown when it ends. None unless
+    /// all of the condition was to end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub awaited: Vec<String>,
 }
 
 /// One entry of `GET /v1/problems`: a problem and the condition it holds True.

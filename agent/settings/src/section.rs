@@ -71,7 +71,7 @@ impl<'a> Section<'a> {
     }
 
     pub fn array(&self, key: &str, report: &mut Report<'_>) -> &'a [Spanned<DeValue<'a>>] {
-        self.typed(key, "a list", report, DeValue::as_array).map_or(&[], |(array, _)| array)
+        self.typed(key, "an array", report, DeValue::as_array).map_or(&[], |(array, _)| array)
     }
 
     pub fn table(&self, key: &str, report: &mut Report<'_>) -> Option<TableAt<'a>> {

@@ -51,11 +51,19 @@ fn summary(request: &ClearRequest, answer: &ClearedView) -> Vec<String> {
     let names: Vec<String> = answer.given_up.iter().map(|name| one_line(name)).collect();
     let condition = &request.condition;
     let waits = format!("{condition} waits no longer for {}, which may report it again", names.join(", "));
-    match (answer.cleared, names.is_empty()) {
+    let mut lines = match (answer.cleared, names.is_empty()) {
         (0, false) => vec![waits],
         (cleared, true) => vec![ended(request, cleared)],
         (cleared, false) => vec![ended(request, cleared), waits],
-    }
+    };
+    let awaited: Vec<String> = answer.awaited.iter().map(|name| one_line(name)).collect();
+    lines.extend((!awaited.is_empty()).then(|| {
+        let names = awaited.join(", ");
+        format!(
+            "{condition} waits for the next report of {names}: of one that is gone, clear it again when it is Unknown"
+        )
+    }));
+    lines
 }
 
 fn ended(request: &ClearRequest, cleared: usize) -> String {
@@ -81,12 +89,17 @@ mod tests {
         let answer = |cleared, given_up: &[&str]| ClearedView {
             cleared,
             given_up: given_up.iter().map(|name| (*name).to_owned()).collect(),
+            awaited: Vec::new(),
         };
         let gone = ["raid@root", "raid@raid.service"];
         let waits = "DiskUnhealthy waits no longer for raid@root, raid@raid.service, which may report it again";
         assert_eq!(summary(&request, &answer(2, &[])), ["cleared 2 problems of DiskUnhealthy"]);
         assert_eq!(summary(&request, &answer(1, &gone)), ["cleared 1 problem of DiskUnhealthy", waits]);
         assert_eq!(summary(&request, &answer(0, &gone)), [waits]);
+        let awaited = ClearedView { awaited: vec!["raid@raid.service".to_owned()], ..answer(1, &[]) };
+        let next = "DiskUnhealthy waits for the next report of raid@raid.service: of one that is gone, clear it again when it \
+                    is Unknown";
+        assert_eq!(summary(&request, &awaited), ["cleared 1 problem of DiskUnhealthy", next]);
         request.subject = Some("sda".to_owned());
         let nothing = "nothing to clear: there is no active problem of DiskUnhealthy of sda";
         assert_eq!(summary(&request, &answer(0, &[])), [nothing]);

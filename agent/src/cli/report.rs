@@ -4,10 +4,7 @@ mod send;
 mod stdin;
 mod still;
 
-use std::{
-    io::{self, Write},
-    time::Duration,
-};
+use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use jiff::Timestamp;
@@ -20,7 +17,6 @@ use super::{
     error::{CommandError, USAGE},
     out::Out,
     output::Output,
-    render::one_line,
 };
 use send::Sender;
 
@@ -119,10 +115,6 @@ impl Report {
         let ended = self.ended();
         let status = serde_json::to_value(self.status()?).map_err(CommandError::json)?;
         let accepted = sender.send(status).await?;
-        if !accepted.warning.is_empty() {
-            // Without stderr there is nowhere to write to.
-            let _ = writeln!(io::stderr(), "warning: {}", one_line(&accepted.warning));
-        }
         if let Some((condition, subject)) = ended {
             still::warn(client, &condition, subject.as_deref()).await;
         }

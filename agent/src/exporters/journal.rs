@@ -1,7 +1,6 @@
 //! The journal: one entry for each event and each change of a condition, with fields to filter on and a MESSAGE_ID
 //! that the catalog explains (`journalctl -x`).
 
-mod share;
 mod writer;
 
 use std::{collections::BTreeMap, future::Future, path::Path, pin::pin, time::Duration};
@@ -13,13 +12,10 @@ use nodewell_model::{
     text::headed,
     view::{ConditionView, NodeView},
 };
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
-use self::{share::Shares, writer::Writer};
-use crate::{
-    runtime::clock,
-    shared_state::{EventLog, SharedState},
-};
+use self::writer::Writer;
+use crate::shared_state::{EventLog, SharedState};
 
 /// An event or the start of a problem. These ids are in `systemd/nodewell.catalog` too.
 pub const PROBLEM_ID: &str = "d5f2c7b09a1e4b7c8e5a3f60b1c2d901";
@@ -29,8 +25,6 @@ pub const CONDITION_ID: &str = "d5f2c7b09a1e4b7c8e5a3f60b1c2d902";
 /// Events were left out.
 pub const SKIPPED_ID: &str = "d5f2c7b09a1e4b7c8e5a3f60b1c2d903";
 
-/// What `nodewell inject` made.
-const TEST: &str = "[test] ";
 /// Events read from the shared state's event log at once.
 const BATCH: usize = 256;
 /// The reason of a condition whose monitors have not reported yet.
@@ -38,8 +32,6 @@ const STARTING: &str = "MonitorStarting";
 /// At a stop, for the ledger (the agent's account of problems and conditions) to apply the last reports of the
 /// monitors.
 const SETTLE: Duration = Duration::from_millis(20);
-/// How soon it is reported how much of a peer was held back.
-const SHARE_CHECK: Duration = Duration::from_secs(1);
 /// A journal that hangs must not hold up the stop.
 const FLUSH_TIME: Duration = Duration::from_secs(1);
 
@@ -52,13 +44,7 @@ pub fn is_available() -> bool {
 /// Writes entries until `stop` ends, and then what is left. What the journal refuses is in the other exporters all the
 /// same.
 pub async fn run(shared_state: SharedState, stop: impl Future<Output = ()>) {
-    let mut exporter = Exporter {
-        last_event: 0,
-        shared_state,
-        reported: BTreeMap::new(),
-        shares: Shares::default(),
-        writer: Writer::default(),
-    };
+    let mut exporter = Exporter { last_event: 0, shared_state, reported: BTreeMap::new(), writer: Writer::default() };
     let mut view = exporter.shared_state.watch();
     let mut stop = pin!(stop);
     loop {
@@ -69,7 +55,6 @@ pub async fn run(shared_state: SharedState, stop: impl Future<Output = ()>) {
         tokio::select! {
             () = exporter.shared_state.events().changed(exporter.last_event) => {}
             changed = view.changed() => if changed.is_err() { return },
-            () = sleep(SHARE_CHECK), if exporter.shares.holds_back() => {}
             () = &mut stop => break,
         }
     }
@@ -84,16 +69,12 @@ struct Exporter {
     shared_state: SharedState,
     last_event: u64,
     reported: BTreeMap<Name, ConditionStatus>,
-    shares: Shares,
     writer: Writer,
 }
 
 impl Exporter {
     async fn write_all(&mut self, view: &NodeView) {
         while self.write_events().await {}
-        for (peer, count) in self.shares.held_back(clock::monotonic()) {
-            self.send(&held_back_entry(&peer, count)).await;
-        }
         for condition in &view.conditions {
             if is_news(self.reported.get(&condition.condition).copied(), condition) {
                 self.send(&condition_entry(condition)).await;
@@ -113,10 +94,8 @@ impl Exporter {
             self.send(&skipped_entry(skipped)).await;
         }
         for event in &events {
+            self.send(&event_entry(event)).await;
             self.last_event = event.id;
-            if event.peer().is_none_or(|peer| self.shares.admits(peer, clock::monotonic())) {
-                self.send(&event_entry(event)).await;
-            }
         }
         events.len() == BATCH
     }
@@ -154,8 +133,7 @@ fn is_news(reported: Option<ConditionStatus>, now: &ConditionView) -> bool {
 /// A test is no error: alerts watch the journal by priority.
 fn event_entry(event: &EventRecord) -> Entry {
     let text = headed(event.reason.as_str(), &event.message);
-    let (priority, text) =
-        if event.test { (Priority::Notice, format!("{TEST}{text}")) } else { (priority(event.severity), text) };
+    let (priority, text) = if event.test { as_test(&text) } else { (priority(event.severity), text) };
     entry(priority, PROBLEM_ID, &text)
         .field("NODEWELL_REASON", event.reason.as_str())
         .field("NODEWELL_CONDITION", event.condition.as_ref().map_or("", |condition| condition.as_str()))
@@ -163,7 +141,6 @@ fn event_entry(event: &EventRecord) -> Entry {
         .field("NODEWELL_SEVERITY", event.severity.as_str())
         .field("NODEWELL_SOURCE", &event.source)
         .field("NODEWELL_COUNT", &event.count.to_string())
-        .field("NODEWELL_TEST", if event.test { "1" } else { "" })
 }
 
 fn condition_entry(condition: &ConditionView) -> Entry {
@@ -175,6 +152,8 @@ fn condition_entry(condition: &ConditionView) -> Entry {
     // Where only muted problems and false positives are left it is about none of them.
     let worst = condition.problems.first().filter(|_| condition.status != ConditionStatus::False);
     let text = format!("{} is {}: {}: {}", condition.condition, condition.status, condition.reason, condition.message);
+    let is_test = worst.is_some() && condition.problems.iter().all(|problem| problem.test);
+    let (priority, text) = if is_test { as_test(&text) } else { (priority, text) };
     entry(priority, CONDITION_ID, &text)
         .field("NODEWELL_CONDITION", condition.condition.as_str())
         .field("NODEWELL_STATUS", condition.status.as_str())
@@ -182,17 +161,16 @@ fn condition_entry(condition: &ConditionView) -> Entry {
         .field("NODEWELL_SUBJECT", worst.and_then(|worst| worst.subject.as_deref()).unwrap_or_default())
 }
 
+/// What `nodewell inject` has made.
+fn as_test(text: &str) -> (Priority, String) {
+    (Priority::Notice, format!("[test] {text}"))
+}
+
 fn skipped_entry(skipped: u64) -> Entry {
     let text = format!(
         "{skipped} events are not in the journal: they came faster than it took them; problem_counter has them"
     );
     entry(Priority::Warning, SKIPPED_ID, &text).field("NODEWELL_COUNT", &skipped.to_string())
-}
-
-fn held_back_entry(peer: &str, count: u64) -> Entry {
-    let text =
-        format!("{count} events of {peer} are not in the journal: it reports more than its share; see problem_counter");
-    entry(Priority::Warning, SKIPPED_ID, &text).field("NODEWELL_COUNT", &count.to_string())
 }
 
 fn entry(priority: Priority, id: &str, text: &str) -> Entry {

@@ -52,7 +52,7 @@ pub fn invalid(diagnostics: &[Diagnostic]) -> ExitCode {
     ExitCode::from(CONFIG)
 }
 
-/// What the machine's own settings do not allow: it is tried again when they are mended.
+/// What the unit's or the machine's own settings do not allow. Until they are mended another start would end alike.
 #[must_use]
 pub fn not_allowed(error: &dyn std::error::Error) -> ExitCode {
     let _ = writeln!(std::io::stderr(), "{}: {error}", name());

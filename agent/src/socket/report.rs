@@ -45,13 +45,14 @@ where
     B: Body + Unpin,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    // First: what is refused with a body that was not read ends its connection, and the answer may be lost with it.
-    let body = body::bytes(request, limits).await?;
-    api.gate.rate(peer)?;
+    let rate = api.gate.rate(peer);
+    // Also of who is refused: with a body that was not read the connection ends, and the answer may be lost with it.
+    let body = body::bytes(request, limits).await;
+    rate?;
     if api.shared_state.store().is_full() {
         return Err(Rejection::for_now(StatusCode::SERVICE_UNAVAILABLE, FULL, FULL_RETRY_SECS));
     }
-    let sent = Sent::parse(&body)?;
+    let sent = Sent::parse(&body?)?;
     sent.check(limits)?;
     let sender = api.gate.admit(peer, &sent.reports)?;
     let (batch, principal) = (sent.batch, sender.principal.to_string());

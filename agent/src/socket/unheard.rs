@@ -11,9 +11,11 @@ const NAME_LIMIT_BYTES: usize = 160;
 /// Daemons of the same source that are named.
 const NAMED: usize = 4;
 
-/// What to warn of, if one of these reports of `principal` is the last of none of the `known` daemons.
+/// What to warn of, if one of these reports of `principal` is the last of none of the `known` daemons, nor of one that
+/// another of them began.
 pub(super) fn warning(known: &[DaemonView], reports: &[Status], principal: &str) -> Option<String> {
-    let mut last = reports.iter().filter(|report| only_ends(report));
+    let is_begun = |last: &Status| reports.iter().any(|report| !only_ends(report) && report.source == last.source);
+    let mut last = reports.iter().filter(|report| only_ends(report) && !is_begun(report));
     last.find_map(|report| ended_nothing(known, &report.source, principal))
 }
 
@@ -80,7 +82,8 @@ mod tests {
         let report = json!({"source": "raid", "last": true, "events": [event]});
         let more: Status = serde_json::from_value(report).unwrap();
         let alive = Status { last: false, ..last("raid") };
-        assert_eq!(warning(&[], &[more, alive], "root"), None);
+        assert_eq!(warning(&[], &[more, alive.clone()], "root"), None);
+        assert_eq!(warning(&[], &[alive, last("raid")], "root"), None, "begun and ended by one batch");
         assert!(warning(&[], &[last("raid")], "root").is_some());
     }
 }

@@ -276,6 +276,9 @@ impl Journal {
 
     /// In a container journald may have a boot id of its own: its entries then look like those of an earlier boot.
     fn compare_boot(&mut self, reader: &mut JournalReader) {
+        if self.options.directory.is_some() {
+            return;
+        }
         let (false, Ok((_, newest)), Some(this)) = (self.has_compared_boot, reader.monotonic_usec(), clock::boot_id())
         else {
             return;
@@ -286,8 +289,8 @@ impl Journal {
             tracing::warn!(
                 %newest,
                 %this,
-                "the journal's newest entry is not of this boot, and what a boot clears ends at once: \
-                 in a container journald may have a boot id of its own"
+                "the journal's newest entry is not of this boot: what a boot clears ends at once while that is so. \
+                 In a container journald may have a boot id of its own"
             );
         }
     }

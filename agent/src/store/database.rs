@@ -28,10 +28,8 @@ const FREE_PAGES_LIMIT: u32 = 256;
 /// a mapped file, which a dying disk could take away under us. A commit waits for the disk (FULL). The log is taken into
 /// the file at 1 MiB and cut to that.
 const PRAGMAS: &str = "
-    PRAGMA locking_mode = EXCLUSIVE;
     PRAGMA cache_size = -128;
     PRAGMA temp_store = MEMORY;
-    PRAGMA auto_vacuum = INCREMENTAL;
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;
     PRAGMA wal_autocheckpoint = 256;
@@ -68,6 +66,8 @@ impl Database {
         connection.busy_timeout(std::time::Duration::ZERO)?;
         // Closing a file that was replaced must not touch the new one's log.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
+        give_back_pages(&connection)?;
         connection.execute_batch(PRAGMAS)?;
         connection.execute_batch(&format!("PRAGMA max_page_count = {PAGES_LIMIT}"))?;
         check(&connection)?;
@@ -169,6 +169,17 @@ fn write_rows<'a>(
             Some(value) => upsert.execute([key, value])?,
             None => delete.execute([key])?,
         };
+    }
+    Ok(())
+}
+
+/// Free pages of a new file can be given back. Of an old one it is not set again: that is a write, and a file on a full disk
+/// could not be opened.
+fn give_back_pages(connection: &Connection) -> Result<(), DatabaseError> {
+    const INCREMENTAL: i64 = 2;
+    let mode: i64 = connection.query_row("PRAGMA auto_vacuum", [], |row| row.get(0))?;
+    if mode != INCREMENTAL {
+        connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
     }
     Ok(())
 }

@@ -193,8 +193,7 @@ impl Writer {
         let mended = match error.kind() {
             ErrorKind::Corrupt => self.move_aside(error),
             ErrorKind::Replaced => true,
-            // A full disk has no room for the log that opening begins.
-            ErrorKind::Full | ErrorKind::ReadOnly | ErrorKind::Unwritable => {
+            ErrorKind::ReadOnly | ErrorKind::Unwritable => {
                 self.read_a_copy();
                 false
             }

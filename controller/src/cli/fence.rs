@@ -73,10 +73,19 @@ impl Fence {
         if let Some(warning) = of_leader(wire, &config.leader.namespace).await {
             print(&format!("beware: {warning}\n"))?;
         }
-        for sentence in in_the_way::sentences(&cluster, &node, &steps).await {
+        let in_the_way = in_the_way::look(&cluster, &node, &steps).await;
+        for sentence in &in_the_way.sentences {
             print(&format!("beware: {sentence}\n"))?;
         }
         self.confirmed()?;
+        if self.confirm.is_some() && in_the_way.stops {
+            // At a terminal a person has read it and may remove the pods; a record keeps its options.
+            let help =
+                "add the flags, or remove the pods; without --confirm, at a terminal, it is asked for all the same";
+            return Err(CommandError::Message(format!(
+                "nothing was asked for, since its drain would stop at once: {help}"
+            )));
+        }
         let by = asker::signed(wire, &self.reason).await;
         let record = record(&node, &steps, &by);
         let path = format!("/apis/{GROUP}/{VERSION}/nodefences");

@@ -80,6 +80,8 @@ impl Daemon {
         mut asked: watch::Receiver<StopRequest>,
     ) {
         let link = Link::new(client, &self.name, status_line);
+        // Of plug-ins no state is saved.
+        link.inherit();
         let mut condition_reporter = ConditionReporter::new(&link);
         let request = tokio::select! {
             () = self.work(&mut condition_reporter) => StopRequest::Retain,

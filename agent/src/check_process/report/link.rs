@@ -41,6 +41,8 @@ pub(in crate::check_process) struct Link {
     since: Cell<Timestamp>,
     /// Whether a fault or an Unknown state is reported: then a stop withdraws nothing.
     retains: Cell<bool>,
+    /// Whether an earlier run may have reported a fault that this one has not looked at yet.
+    inherits: Cell<bool>,
     /// Whether a count of devices was sent.
     counts: Cell<bool>,
 }
@@ -77,6 +79,7 @@ impl Link {
             problem_change: Notify::new(),
             since,
             retains: Cell::default(),
+            inherits: Cell::default(),
             counts: Cell::default(),
         }
     }
@@ -179,6 +182,7 @@ impl Link {
 
     /// What an earlier run reported and this one does not is over.
     pub(in crate::check_process) fn all_reported(&self) {
+        self.inherits.set(false);
         self.reporter.all_reported();
     }
 
@@ -187,9 +191,14 @@ impl Link {
         self.retains.set(retain);
     }
 
+    /// What an earlier run reported is not known: a stop withdraws nothing before [`Link::all_reported`].
+    pub(in crate::check_process) fn inherit(&self) {
+        self.inherits.set(true);
+    }
+
     /// Whether a stop withdraws nothing.
     pub(in crate::check_process) fn is_retained_on_stop(&self) -> bool {
-        self.retains.get()
+        self.retains.get() || self.inherits.get()
     }
 
     /// A clean stop: withdraws all reports; what was healthy stays for [`LINGER`]. If one of them is not well, they

@@ -1,12 +1,17 @@
 //! One report on its way: given an id, and sent again while the agent restarts or is overloaded.
 
-use std::time::Duration;
+use std::{
+    io::{self, Write},
+    time::Duration,
+};
 
 use nodewell_client::{Client, ClientError, random};
 use nodewell_model::api::AcceptedView;
 use nodewell_time::Backoff;
 use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
+
+use crate::cli::render::one_line;
 
 /// Between two tries.
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
@@ -30,11 +35,18 @@ impl<'a> Sender<'a> {
         }
         let deadline = Instant::now() + self.wait;
         let mut pauses = PAUSES;
+        let mut is_first = true;
         loop {
-            let error = match self.client.post("/v1/status", &reports).await {
+            let error = match self.client.post::<_, AcceptedView>("/v1/status", &reports).await {
                 Err(error) if error.is_temporary() => error,
-                answered => return answered,
+                Ok(accepted) => {
+                    // Of a second try the first may have ended what is not known any more.
+                    warn(Some(&accepted.warning).filter(|_| is_first));
+                    return Ok(accepted);
+                }
+                refused => return refused,
             };
+            is_first = false;
             let pause = pauses.pause();
             let next = Instant::now() + error.retry_after().unwrap_or(pause);
             if next > deadline {
@@ -42,6 +54,13 @@ impl<'a> Sender<'a> {
             }
             sleep_until(next).await;
         }
+    }
+}
+
+fn warn(warning: Option<&String>) {
+    if let Some(warning) = warning.filter(|warning| !warning.is_empty()) {
+        // Without stderr there is nowhere to write to.
+        let _ = writeln!(io::stderr(), "warning: {}", one_line(warning));
     }
 }
 

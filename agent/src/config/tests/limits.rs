@@ -69,7 +69,7 @@ fn every_error_is_reported_with_its_line() {
         (6, "at most 1d"),
         (7, "no absolute path"),
         (8, "unknown key"),
-        (9, "a list"),
+        (9, "an array"),
     ] {
         let matches = |diagnostic: &&String| {
             diagnostic.starts_with(&format!("nodewell.toml:{line}:")) && diagnostic.contains(text)

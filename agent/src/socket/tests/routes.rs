@@ -225,7 +225,12 @@ async fn clear_asks_the_ledger() {
         assert_eq!(request.evidence.as_deref(), Some("it was\u{fffd} replaced"));
         assert_eq!(request.if_unchanged_since.unwrap().count, 7);
         assert!(awaited("nodewell-disk.service") && !awaited("raid.service"));
-        done.send(Some(ClearedView { cleared: 2, given_up: vec!["raid@raid.service".to_owned()] })).unwrap();
+        done.send(Some(ClearedView {
+            cleared: 2,
+            given_up: vec!["raid@raid.service".to_owned()],
+            awaited: vec!["raid@root".to_owned()],
+        }))
+        .unwrap();
     });
     let body = r#"{"condition":"DiskUnhealthy","subject":"sda1","evidence":"it was\u0007 replaced",
         "if_unchanged_since":{"count":7,"last_seen":"2026-11-21T02:10:00Z"}}"#;

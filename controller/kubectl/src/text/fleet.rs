@@ -1,6 +1,6 @@
 //! The fleet: what is wrong on top, what is unknown below it, and what is well in one line.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use nodewell_remediation::facts::FENCE_READY;
 
@@ -65,10 +65,16 @@ fn header(view: &FleetView, page: &Page) -> String {
 /// Conditions of which the same is said of the same nodes are one block: an agent that is blind leaves a dozen Unknown.
 /// Where all is asked for, each has its own.
 fn alike<'a>(all: &'a [Group], page: &Page) -> Vec<Vec<&'a Group>> {
+    if page.shows_all() {
+        return all.iter().map(|group| vec![group]).collect();
+    }
     let mut blocks: Vec<Vec<&Group>> = Vec::new();
+    let mut places: BTreeMap<(bool, Vec<Said<'_>>), usize> = BTreeMap::new();
     for group in all {
-        let same = |block: &&mut Vec<&Group>| block.iter().all(|other| is_alike(group, other));
-        match blocks.iter_mut().find(same).filter(|_| !page.shows_all() && !page.is_wide()) {
+        let mut rows: Vec<Said<'_>> = group.nodes.iter().map(|row| said(row, page)).collect();
+        rows.sort();
+        let place = *places.entry((group.health == Health::Problem, rows)).or_insert(blocks.len());
+        match blocks.get_mut(place) {
             Some(block) => block.push(group),
             None => blocks.push(vec![group]),
         }
@@ -76,12 +82,11 @@ fn alike<'a>(all: &'a [Group], page: &Page) -> Vec<Vec<&'a Group>> {
     blocks
 }
 
-fn is_alike(one: &Group, other: &Group) -> bool {
-    let said = |group: &Group| {
-        let of_row = |row: &Row| (row.node.clone(), row.reason.clone(), row.message.clone(), row.reported_by.clone());
-        group.nodes.iter().map(of_row).collect::<BTreeSet<_>>()
-    };
-    one.health == other.health && one.nodes.len() == other.nodes.len() && said(one) == said(other)
+/// What a row shows.
+type Said<'a> = (&'a str, &'a str, &'a str, Option<&'a str>, String);
+
+fn said<'a>(row: &'a Row, page: &Page) -> Said<'a> {
+    (&row.node, &row.reason, &row.message, row.reported_by.as_deref(), page.age(row.since))
 }
 
 fn of_groups(groups: &[&Group], page: &Page) -> String {
@@ -272,22 +277,22 @@ mod tests {
 
     #[test]
     fn conditions_of_which_the_same_is_said_are_one_block() {
-        let named = |name: &str, message: &str| Group {
-            condition: name.to_owned(),
-            health: Health::Unknown,
-            nodes: vec![row(1, message), row(2, message)],
-            ..group(Vec::new())
+        let named = |name: &str, message: &str, since: i64| {
+            let since = Some(Timestamp::from_second(since).unwrap());
+            let nodes = [1, 2].map(|node| Row { since, ..row(node, message) }).into();
+            Group { condition: name.to_owned(), health: Health::Unknown, nodes, ..group(Vec::new()) }
         };
-        let mut all: Vec<Group> = ["A", "B", "C", "D"].map(|name| named(name, "no kernel log")).into();
-        all.insert(1, named("Other", "no disk"));
+        let mut all: Vec<Group> = ["A", "B", "C", "D"].map(|name| named(name, "no kernel log", -60)).into();
+        all.insert(1, named("Other", "no disk", -60));
+        all.push(named("Older", "no kernel log", -600));
         let blocks = |extent: Extent| {
             let page = page(extent);
             let titles = alike(&all, &page).into_iter().map(|groups| of_groups(&groups, &page));
             titles.map(|text| text.split(':').next().unwrap_or_default().to_owned()).collect::<Vec<String>>()
         };
-        let folded = ["A unknown, B unknown, C unknown and 1 more (--all)", "Other unknown"];
+        let folded = ["A unknown, B unknown, C unknown and 1 more (--all)", "Other unknown", "Older unknown"];
         assert_eq!(blocks(Extent::Folded), folded);
-        assert_eq!(blocks(Extent::All).len(), 5);
+        assert_eq!(blocks(Extent::All).len(), 6);
     }
 
     #[test]

@@ -14,13 +14,27 @@ use crate::kube::KubeCluster;
 /// So many are named.
 const NAMED: usize = 10;
 
-/// A sentence each, or one that says why none is known; none where these steps drain nothing.
-pub(super) async fn sentences(cluster: &KubeCluster, node: &Node, steps: &[StepSpec]) -> Vec<String> {
+/// What there is to beware of.
+#[derive(Debug, Default)]
+pub(super) struct InTheWay {
+    /// One for each pod, or one that says why none is known; none where these steps drain nothing.
+    pub(super) sentences: Vec<String>,
+    /// The drain would stop.
+    pub(super) stops: bool,
+}
+
+pub(super) async fn look(cluster: &KubeCluster, node: &Node, steps: &[StepSpec]) -> InTheWay {
     let rules = steps.iter().find_map(|step| DrainRules::of(step.drain.as_ref()?).ok());
-    let Some(rules) = rules else { return Vec::new() };
+    let Some(rules) = rules else { return InTheWay::default() };
     match cluster.pods_on(&node.name).await {
-        Ok(pods) => found(&pods, &rules, Timestamp::now()),
-        Err(error) => vec![format!("which pods would stop its drain is not known: {}", one_line(&error.to_string()))],
+        Ok(pods) => {
+            let sentences = found(&pods, &rules, Timestamp::now());
+            InTheWay { stops: !sentences.is_empty(), sentences }
+        }
+        Err(error) => {
+            let unknown = format!("which pods would stop its drain is not known: {}", one_line(&error.to_string()));
+            InTheWay { sentences: vec![unknown], stops: false }
+        }
     }
 }
 

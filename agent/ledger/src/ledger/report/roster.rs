@@ -188,6 +188,18 @@ impl Ledger {
         gone.iter().map(ToString::to_string).collect()
     }
 
+    /// Daemons of others than `ours` that have promised another report on `condition`, whose time is not over yet.
+    #[must_use]
+    pub fn awaited(&self, condition: &Name, ours: impl Fn(&str) -> bool) -> Vec<String> {
+        let is_other = |name: &str| principal(name).is_some_and(|principal| !ours(principal));
+        let is_awaited = |daemon: &Daemon| {
+            let promises = daemon.state == DaemonState::Running && daemon.ttl.is_some();
+            promises && daemon.reporter.is_some() && daemon.watches(condition)
+        };
+        let all = self.daemons.iter().filter(|(name, daemon)| is_other(name) && is_awaited(daemon));
+        all.map(|(name, _)| name.to_string()).collect()
+    }
+
     /// A client that only reports an event, and promises no more, is no daemon.
     pub(super) fn release(&mut self, header: &ReportHeader<'_>) -> bool {
         let done = self.daemons.get(&header.daemon).is_some_and(Daemon::is_done);

@@ -25,7 +25,6 @@ pub(super) fn history(facts: &Facts, node: &str) -> Vec<Entry> {
     let records: Vec<&RecordFacts> = facts.records.iter().filter(|record| record.node() == node).collect();
     let mut all: Vec<Entry> = records.iter().flat_map(|record| of_record(record)).collect();
     let of_node: Vec<&EventFacts> = facts.events.iter().filter(|event| event.node == node).collect();
-    all.iter_mut().filter(|entry| entry.term.is_empty()).for_each(|entry| entry.term = term_of(entry, &of_node));
     let warnings = warnings(&of_node, &records);
     let events = of_node.into_iter().filter(|event| is_of_interest(event) || warnings.contains(event));
     let news: Vec<Entry> = events.filter(|event| !is_in_records(event, &records)).map(of_event).collect();
@@ -82,31 +81,18 @@ fn closed(record: &RecordFacts) -> Option<Entry> {
     Some(Entry {
         at: Some(at),
         what: format!("the remediation was ended before its time, in the phase {phase:?}"),
-        term: term(Phase::Closed),
+        term: format!("{:?}", Phase::Closed),
         source: format!("nodefence {}", record.name()),
         count: 1,
     })
-}
-
-/// What the Event of the same is called: a log has messages alone, and the Event is gone after an hour.
-fn term_of(entry: &Entry, events: &[&EventFacts]) -> String {
-    let is_same = |event: &&&EventFacts| {
-        event.is_of_controller() && are_near(entry.at, event.last) && event.message.contains(&entry.what)
-    };
-    events.iter().find(is_same).map(|event| event.reason.clone()).unwrap_or_default()
 }
 
 /// An entry is `Phase: why` where a phase was entered, and a message alone where it was not.
 fn of_log(entry: &LogEntry, source: &str) -> Entry {
     let (phase, rest) = split(&entry.text);
     let what = phase.map_or_else(|| rest.to_owned(), |phase| format!("{}: {rest}", words::phase(phase)));
-    let term = phase.map(term).unwrap_or_default();
+    let term = phase.map(|phase| format!("{phase:?}")).unwrap_or_default();
     Entry { at: Some(entry.at), what, term, source: source.to_owned(), count: 1 }
-}
-
-/// As the Event of a record that enters it is called.
-fn term(phase: Phase) -> String {
-    format!("Fence{phase:?}")
 }
 
 fn split(text: &str) -> (Option<Phase>, &str) {
@@ -138,10 +124,18 @@ fn of_event(event: &EventFacts) -> Entry {
     Entry {
         at: event.last,
         what: format!("{}{by}", event.message),
-        term: event.reason.clone(),
+        term: term(event),
         source: "event".to_owned(),
         count: event.count,
     }
+}
+
+/// An Event of a phase is called as the phase is, and as a record's log has it: the same act has one name, before and after
+/// its record is gone.
+fn term(event: &EventFacts) -> String {
+    let phase = event.reason.strip_prefix("Fence").filter(|_| event.is_of_controller());
+    let phase = phase.filter(|phase| serde_json::from_value::<Phase>(Value::from(*phase)).is_ok());
+    phase.unwrap_or(&event.reason).to_owned()
 }
 
 #[cfg(test)]
@@ -164,14 +158,6 @@ mod tests {
         facts
     }
 
-    #[test]
-    fn an_entry_is_called_as_its_event() {
-        let mut facts = facts();
-        facts.events = vec![event("Cordoned", "the Node is cordoned", "2026-01-01T00:10:00Z", "nodewell-controller")];
-        let terms: Vec<String> = history(&facts, "n1").into_iter().map(|entry| entry.term).collect();
-        assert_eq!(terms, ["FenceClosed", "Cordoned", "FenceIsolating", "RemediationOpened"]);
-    }
-
     fn event(reason: &str, message: &str, at: &str, component: &str) -> EventFacts {
         EventFacts::read(&json!({ "involvedObject": { "kind": "Node", "name": "n1" }, "reason": reason,
             "message": message, "lastTimestamp": at, "firstTimestamp": at, "reportingComponent": component }))
@@ -189,10 +175,7 @@ mod tests {
             "a remediation was begun, asked for by policy lost: its Lease is silent",
         ];
         assert_eq!(shown, expected);
-        assert_eq!(
-            (history[0].term.as_str(), history[0].source.as_str()),
-            ("FenceClosed", "nodefence n1-ended-0a1b2c3d")
-        );
+        assert_eq!((history[0].term.as_str(), history[0].source.as_str()), ("Closed", "nodefence n1-ended-0a1b2c3d"));
     }
 
     #[test]
@@ -210,7 +193,7 @@ mod tests {
         ];
         let terms: Vec<String> =
             history(&facts, "n1").into_iter().filter(|entry| entry.source == "event").map(|entry| entry.term).collect();
-        assert_eq!(terms, ["FenceClosed", "NodeNotSchedulable", "Blocked"]);
+        assert_eq!(terms, ["Closed", "NodeNotSchedulable", "Blocked"], "a phase has one name");
         assert!(history(&facts, "n2").is_empty());
     }
 

@@ -206,6 +206,7 @@ mod tests {
         let of = |methods: usize| text((0..methods).map(|at| stamp(&format!("bmc-{at}"), &refused, true)));
         let prose = "é".repeat(300);
         assert_eq!(cut(&prose, 256).chars().count(), 256);
+        assert!(cut(&prose, 256).ends_with("…"), "one sees that it is cut");
         assert_eq!(cut("short", 256), "short");
         for (methods, chars) in [(0, 256), (1, 256), (3, of(3).len() + LEAST_PROSE_CHARS)] {
             let message = cut(&format!("{}{prose}", of(methods)), 256);

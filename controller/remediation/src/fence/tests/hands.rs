@@ -44,6 +44,21 @@ fn who_aborted_and_why_stand_in_the_log() {
     }
 }
 
+/// Its Event says so when the record is deleted.
+#[test]
+fn who_asked_for_a_record_stands_in_the_log() {
+    for (policy, recorded) in
+        [("", "the record is opened, asked by eva: its shelf burns;"), ("lost", "the record is opened;")]
+    {
+        let mut fixture = dead();
+        fixture.fence.spec.policy = policy.into();
+        fixture.fence.metadata.annotations.insert(ASKED_BY.into(), "eva: its shelf burns".into());
+        run(&mut fixture, 400, at(Phase::Isolating));
+        let log = &fixture.fence.status.log;
+        assert!(log.first().is_some_and(|entry| entry.text.contains(recorded)), "{log:?}");
+    }
+}
+
 #[test]
 fn a_policy_that_leaves_it_off_waits_for_a_person() {
     let mut fixture = dead();
