@@ -207,7 +207,7 @@ impl LedgerTask {
     }
 
     fn clear(&mut self, request: &ClearRequest, awaited: fn(&str) -> bool, now: Now) -> Option<ClearedView> {
-        if !self.ledger.is_declared(&request.condition) {
+        if !self.ledger.knows_condition(&request.condition) {
             return None;
         }
         let cleared = self.ledger.clear(request, now);

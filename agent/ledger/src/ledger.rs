@@ -203,10 +203,11 @@ impl Ledger {
         }
     }
 
-    /// Whether there is a condition of this type, though none may have reported on it.
+    /// Whether there is a condition of this type, though none may have reported on it, or was when a daemon reported on it
+    /// that is still waited for.
     #[must_use]
-    pub fn is_declared(&self, condition: &Name) -> bool {
-        self.states.contains_key(condition)
+    pub fn knows_condition(&self, condition: &Name) -> bool {
+        self.states.contains_key(condition) || self.daemons.values().any(|daemon| daemon.watches(condition))
     }
 
     /// This boot: findings of another one that end at boot are not raised.

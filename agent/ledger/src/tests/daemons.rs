@@ -191,6 +191,21 @@ fn a_person_waits_no_longer_for_a_daemon_that_is_gone() {
     assert_eq!(status(&mut ledger), ConditionStatus::True, "it was there all the same");
 }
 
+/// It would be shown silent for a day, and nothing would end that.
+#[test]
+fn a_daemon_is_given_up_though_its_condition_is_declared_no_more() {
+    let (mut ledger, disks) = (ledger(), Name::fixed("DiskUnhealthy"));
+    take(&mut ledger, raid(vec![broken("md0", 5)]), 5);
+    assert_eq!(ledger.awaited(&disks, |_| false), ["raid@root"]);
+    assert!(ledger.awaited(&disks, |principal| principal == "root").is_empty(), "one of ours");
+    ledger.set_catalogue(vec![spec("KernelDeadlock")], at(6));
+    ledger.advance(at(40));
+    assert!(ledger.knows_condition(&disks) && ledger.awaited(&disks, |_| false).is_empty());
+    assert_eq!(ledger.clear(&everything_of_disks(), at(41)), 0);
+    assert_eq!(ledger.give_up(&disks, |_| false, at(41)), ["raid@root"]);
+    assert!(!ledger.knows_condition(&disks) && ledger.daemons().is_empty());
+}
+
 #[test]
 fn one_that_is_given_up_lists_a_condition_by_its_name_alone_and_no_report_counts_twice() {
     let (mut ledger, disks) = (ledger(), Name::fixed("DiskUnhealthy"));
