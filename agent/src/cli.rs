@@ -11,6 +11,7 @@ mod enroll;
 mod error;
 mod events;
 mod explain;
+mod forget;
 mod health;
 mod identity;
 mod import_npd;
@@ -84,6 +85,7 @@ enum Command {
     Events(events::Events),
     Report(report::Report),
     Clear(clear::Clear),
+    Forget(forget::Forget),
     Mute(mute::MuteCommand),
     Unmute(mute::Unmute),
     Ack(ack::AckCommand),
@@ -155,6 +157,7 @@ fn execute(arguments: Arguments, out: &mut Out) -> Result<ExitCode, CommandError
             Command::Events(events) => events.run(&client, out).await?,
             Command::Report(report) => report.run(&client, out).await?,
             Command::Clear(clear) => clear.run(&client, out).await?,
+            Command::Forget(forget) => forget.run(&client, out).await?,
             Command::Mute(mute) => mute.run(&client, out).await?,
             Command::Unmute(unmute) => unmute.run(&client, out).await?,
             Command::Ack(ack) => ack.run(&client, out).await?,

@@ -182,6 +182,13 @@ impl LedgerTask {
                 // The caller may have gone: the problems are ended all the same.
                 let _ = done.send(self.clear(&request, awaited, clock::now()));
             }
+            Command::Forget { daemon, by, done } => {
+                let ended = self.ledger.forget_daemon(&daemon, &by, clock::now());
+                if ended.is_some() {
+                    tracing::info!(%daemon, %by, "a daemon is forgotten");
+                }
+                let _ = done.send(ended);
+            }
             Command::Report { reports, sender, done } => {
                 let outcome = self.ledger.report(reports, &sender, clock::now());
                 self.answers.push(Answer::Report { done, outcome });

@@ -35,7 +35,8 @@ pub(crate) fn list(suite: &mut Suite) {
 fn too_few_at_the_start_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");
-    let argv = ["sh", "-c", "ulimit -n 40; exec \"$@\"", "sh"].map(OsString::from);
+    // The soft limit is lower still, and is raised first.
+    let argv = ["sh", "-c", "ulimit -Sn 30; ulimit -Hn 40; exec \"$@\"", "sh"].map(OsString::from);
     let mut argv = argv.to_vec();
     argv.extend([binary("nodewelld").into(), "--standalone".into(), "--socket".into(), socket.into()]);
     let mut agent = Process::start(&argv, &folder.path().join("log")).unwrap();

@@ -28,8 +28,9 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("the_agents_flags_reach_its_check_process", the_agents_flags_reach_its_check_process);
 }
 
-/// Ends with the code and prints the words in the file beside it.
-const ANSWERING_SCRIPT: &str = "#!/bin/sh\nread code words < \"$0.answer\"\necho \"$words\"\nexit \"$code\"\n";
+/// Ends with the code and prints the words in the file beside it; one hangs.
+const ANSWERING_SCRIPT: &str = "#!/bin/sh\nread code words < \"$0.answer\"\n[ \"$code\" = hang ] && exec sleep 600\n\
+    echo \"$words\"\nexit \"$code\"\n";
 const EVERY_SECOND: &str = r#""invoke_interval": "1s", "timeout": "5s""#;
 
 fn answer(plan: &Plan, program: &str, answer: &str) {
@@ -201,7 +202,7 @@ fn a_restarted_check_process_forgets_no_problem() {
     assert!(check_process.stop().success());
     assert_eq!(agent.condition("Sick").unwrap().status.as_str(), "True", "a stop takes nothing back");
     // Nor one before the plug-in has ended once.
-    answer(agent.plan(), "check.sh", "0 well\nsleep 30");
+    answer(agent.plan(), "check.sh", "hang");
     let mut check_process = CheckProcess::check_of(agent.plan());
     check_process.wait_logged("follows the agent", 2);
     assert!(check_process.stop().success());

@@ -19,6 +19,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .behaviour("report_cli")
         .case("a_script_reports_and_withdraws", a_script_reports_and_withdraws)
         .case("what_a_silent_daemon_left_is_cleared", what_a_silent_daemon_left_is_cleared)
+        .case("a_daemon_that_is_gone_is_forgotten", a_daemon_that_is_gone_is_forgotten)
         .case("a_pipe_reports_value_by_value", a_pipe_reports_value_by_value)
         .case("exit_codes_distinguish_refused_from_unreachable", exit_codes_distinguish_refused_from_unreachable);
 }
@@ -54,6 +55,22 @@ fn a_script_reports_and_withdraws() {
         let answer = agent.nodewell(&["report", "--heartbeat", "--json"]).json();
         (answer["durable"] == true).then_some(())
     });
+}
+
+fn a_daemon_that_is_gone_is_forgotten() {
+    let agent = agent();
+    run(&agent, &["--condition", "RaidProblem=true", "--reason", "RaidDegraded", "--subject", "md0"]);
+    let name = agent.view().daemons.iter().find(|one| one.name.starts_with("raid@")).unwrap().name.clone();
+    let unknown = agent.nodewell(&["forget", "raid@elsewhere.service"]);
+    assert_eq!(unknown.code, 64, "{}", unknown.stderr);
+    assert!(unknown.stderr.contains(&format!("there are: {name}")), "{}", unknown.stderr);
+    let forgotten = agent.nodewell(&["forget", &name]);
+    let expected = format!("{name} is forgotten, and 1 problem ended\n");
+    assert_eq!((forgotten.code, forgotten.stdout), (0, expected), "{}", forgotten.stderr);
+    until("nothing is left of it", || agent.condition("RaidProblem").is_none().then_some(()));
+    assert!(agent.view().daemons.iter().all(|daemon| daemon.name != name));
+    let own = agent.view().daemons[0].name.clone();
+    assert_eq!(agent.nodewell(&["forget", &own]).code, 64, "{own} is the agent's own");
 }
 
 fn what_a_silent_daemon_left_is_cleared() {

@@ -83,6 +83,14 @@ pub struct ProblemVersion {
     pub last_seen: Timestamp,
 }
 
+/// `POST /v1/forget`: a daemon of another user or unit will not come again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForgetRequest {
+    /// Its name in `GET /v1/daemons`: `source@principal`.
+    pub daemon: String,
+}
+
 /// The answer to `POST /v1/clear`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ClearedView {

@@ -21,7 +21,8 @@ A reporter that is silent, has not come since the boot or promises no report is
 waited for no longer where it leaves the condition Unknown, unless --reason or
 --subject is given; nodewell's own check processes are waited for. Once one that
 comes back names the condition, it is there again.
-As JSON and YAML: {cleared}, how many, and given_up[], who is not waited for.")]
+As JSON and YAML: {cleared}, how many, given_up[], who is not waited for, and
+awaited[], whose promise of a report still runs.")]
 pub(super) struct Clear {
     /// The condition's type, such as DiskUnhealthy.
     condition: Name,
@@ -59,9 +60,7 @@ fn summary(request: &ClearRequest, answer: &ClearedView) -> Vec<String> {
     let awaited: Vec<String> = answer.awaited.iter().map(|name| one_line(name)).collect();
     lines.extend((!awaited.is_empty()).then(|| {
         let names = awaited.join(", ");
-        format!(
-            "{condition} waits for the next report of {names}: of one that is gone, clear it again when it is Unknown"
-        )
+        format!("{condition} waits for the next report of {names}: one that is gone is ended by `nodewell forget NAME`")
     }));
     lines
 }
@@ -97,8 +96,8 @@ mod tests {
         assert_eq!(summary(&request, &answer(1, &gone)), ["cleared 1 problem of DiskUnhealthy", waits]);
         assert_eq!(summary(&request, &answer(0, &gone)), [waits]);
         let awaited = ClearedView { awaited: vec!["raid@raid.service".to_owned()], ..answer(1, &[]) };
-        let next = "DiskUnhealthy waits for the next report of raid@raid.service: of one that is gone, clear it again when it \
-                    is Unknown";
+        let next = "DiskUnhealthy waits for the next report of raid@raid.service: one that is gone is ended by `nodewell \
+                    forget NAME`";
         assert_eq!(summary(&request, &awaited), ["cleared 1 problem of DiskUnhealthy", next]);
         request.subject = Some("sda".to_owned());
         let nothing = "nothing to clear: there is no active problem of DiskUnhealthy of sda";

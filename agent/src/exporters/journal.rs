@@ -152,7 +152,8 @@ fn condition_entry(condition: &ConditionView) -> Entry {
     // Where only muted problems and false positives are left it is about none of them.
     let worst = condition.problems.first().filter(|_| condition.status != ConditionStatus::False);
     let text = format!("{} is {}: {}: {}", condition.condition, condition.status, condition.reason, condition.message);
-    let is_test = worst.is_some() && condition.problems.iter().all(|problem| problem.test);
+    let mut turning = condition.problems.iter().filter(|problem| problem.turns_condition()).peekable();
+    let is_test = condition.status == ConditionStatus::True && turning.peek().is_some() && turning.all(|one| one.test);
     let (priority, text) = if is_test { as_test(&text) } else { (priority, text) };
     entry(priority, CONDITION_ID, &text)
         .field("NODEWELL_CONDITION", condition.condition.as_str())

@@ -1,8 +1,6 @@
 //! How many files the agent may have open: with too few it cannot take connections, open its journal or reach the API
 //! server, and each of those fails in words of its own.
 
-use std::io;
-
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 /// Beside the clients of its socket. An idle agent has some 30, and one for each file of the journal.
@@ -21,37 +19,27 @@ pub struct TooFew {
     needed: u64,
 }
 
-/// Raises the limit where it is too low for so many clients.
+/// Raises the limit where it is too low for so many clients, as far as that may be.
 ///
 /// # Errors
-/// It is so low that the agent would not live; where it is only tight the log has the same words.
+/// It stays so low that the agent would not live; where it is only tight the log has the same words.
 pub fn allow(connections: usize) -> Result<(), TooFew> {
     let Ok((now, most)) = getrlimit(Resource::RLIMIT_NOFILE) else { return Ok(()) };
     let needed = OWN + u64::try_from(connections).unwrap_or(u64::MAX - OWN);
-    let raised = raised(now, most, needed).and_then(|limit| match limit {
-        None => Ok(()),
-        Some(limit) => set(limit, most).map_err(|_| TooFew { most: now, needed }),
-    });
-    match raised {
+    let wanted = needed.min(most);
+    // Where it may not be raised it stays.
+    let is_raised = now < wanted && setrlimit(Resource::RLIMIT_NOFILE, wanted, most).is_ok();
+    match enough(if is_raised { wanted } else { now }, needed) {
         Err(too_few) if too_few.most >= LEAST => {
             tracing::warn!("{too_few}");
             Ok(())
         }
-        raised => raised,
+        judged => judged,
     }
 }
 
-fn set(limit: u64, most: u64) -> io::Result<()> {
-    setrlimit(Resource::RLIMIT_NOFILE, limit, most).map_err(io::Error::from)
-}
-
-/// To what the limit is raised, if it has to be.
-fn raised(now: u64, most: u64, needed: u64) -> Result<Option<u64>, TooFew> {
-    match now >= needed {
-        true => Ok(None),
-        false if most >= needed => Ok(Some(needed)),
-        false => Err(TooFew { most, needed }),
-    }
+fn enough(most: u64, needed: u64) -> Result<(), TooFew> {
+    if most >= needed { Ok(()) } else { Err(TooFew { most, needed }) }
 }
 
 #[cfg(test)]
@@ -59,12 +47,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_low_limit_is_raised_and_one_that_cannot_be_is_an_error() {
-        assert_eq!(raised(1024, 1024, 384).unwrap(), None);
-        assert_eq!(raised(256, 4096, 384).unwrap(), Some(384));
-        let error = raised(20, 20, 384).unwrap_err().to_string();
+    fn too_few_are_named_with_what_is_needed() {
+        assert!(enough(224, 224).is_ok());
+        let error = enough(20, 224).unwrap_err().to_string();
         assert!(
-            error.starts_with("20 files may be open (RLIMIT_NOFILE), and the agent needs 384: 192, and"),
+            error.starts_with("20 files may be open (RLIMIT_NOFILE), and the agent needs 224: 192, and"),
             "{error}"
         );
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper::StatusCode;
 use nodewell_model::{
     Name,
-    api::{ClearRequest, InjectRequest},
+    api::{ClearRequest, ClearedView, ForgetRequest, InjectRequest},
     text,
 };
 
@@ -27,11 +27,37 @@ pub(super) async fn clear(api: &Api, request: ClearRequest, peer: Option<Arc<str
     match api.shared_state.ask(|done| Command::Clear { request, awaited, done }).await {
         Some(Some(cleared)) => Ok(json(StatusCode::OK, &cleared)),
         Some(None) => Err(unknown_condition(api, &named)),
-        None => Err(Rejection::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the ledger does not answer; the agent is stopping or stuck",
-        )),
+        None => Err(stuck()),
     }
+}
+
+/// `POST /v1/forget` by `who`, who may do so.
+pub(super) async fn forget(api: &Api, request: ForgetRequest, who: &str) -> Result<Answer, Rejection> {
+    let daemon = request.daemon;
+    let ours = daemon.rsplit_once('@').is_none_or(|(_, principal)| check_process_units::is_unit(principal));
+    if ours && api.shared_state.view().daemons.iter().any(|known| known.name == daemon) {
+        let error = format!(
+            "{daemon} is nodewell's own: it reports again as long as it runs; see: systemctl list-units 'nodewell*'"
+        );
+        return Err(Rejection::new(StatusCode::BAD_REQUEST, error));
+    }
+    let (name, by) = (daemon.clone(), who.to_owned());
+    match api.shared_state.ask(|done| Command::Forget { daemon, by, done }).await {
+        Some(Some(cleared)) => Ok(json(StatusCode::OK, &ClearedView { cleared, ..ClearedView::default() })),
+        Some(None) => Err(unknown_daemon(api, &name)),
+        None => Err(stuck()),
+    }
+}
+
+fn unknown_daemon(api: &Api, name: &str) -> Rejection {
+    let view = api.shared_state.view();
+    let known: Vec<&str> = view.daemons.iter().filter(|one| one.is_external()).map(|one| one.name.as_str()).collect();
+    let there = if known.is_empty() { "none reports over the socket".to_owned() } else { known.join(", ") };
+    Rejection::new(StatusCode::NOT_FOUND, format!("there is no daemon {name:?}; there are: {there}"))
+}
+
+fn stuck() -> Rejection {
+    Rejection::new(StatusCode::SERVICE_UNAVAILABLE, "the ledger does not answer; the agent is stopping or stuck")
 }
 
 /// There is no condition of another type on this node.

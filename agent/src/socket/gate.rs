@@ -95,7 +95,7 @@ impl Gate {
         self.act(peer, "injecting a problem", |rights| rights.is_unbounded())
     }
 
-    /// Whether `peer` may do `what` to problems, and who does: muting them, calling them false positives.
+    /// Whether `peer` may do `what` to problems and daemons, and who does: muting, calling false positives, forgetting.
     pub(super) fn may_silence(&self, peer: &Peer, what: &str) -> Result<String, Rejection> {
         self.act(peer, what, |rights| rights.is_unbounded())?;
         Ok(peer.identity().actor())

@@ -27,6 +27,7 @@ enum Endpoint {
     Health,
     Readiness,
     Clear,
+    Forget,
     Inject,
     Mute,
     Unmute,
@@ -41,7 +42,7 @@ struct Route {
     endpoint: Endpoint,
 }
 
-const ROUTES: [Route; 16] = [
+const ROUTES: [Route; 17] = [
     Route { path: "/v1/version", method: "GET", endpoint: Endpoint::Version },
     Route { path: "/v1/status", method: "GET", endpoint: Endpoint::Status },
     Route { path: "/v1/status", method: "POST", endpoint: Endpoint::Report },
@@ -53,6 +54,7 @@ const ROUTES: [Route; 16] = [
     Route { path: "/healthz", method: "GET", endpoint: Endpoint::Health },
     Route { path: "/readyz", method: "GET", endpoint: Endpoint::Readiness },
     Route { path: "/v1/clear", method: "POST", endpoint: Endpoint::Clear },
+    Route { path: "/v1/forget", method: "POST", endpoint: Endpoint::Forget },
     Route { path: "/v1/inject", method: "POST", endpoint: Endpoint::Inject },
     Route { path: "/v1/mute", method: "POST", endpoint: Endpoint::Mute },
     Route { path: "/v1/unmute", method: "POST", endpoint: Endpoint::Unmute },
@@ -62,6 +64,7 @@ const ROUTES: [Route; 16] = [
 
 /// What a peer would do that may not.
 const MUTING: &str = "muting a problem";
+const FORGETTING: &str = "forgetting a daemon";
 const ACKING: &str = "calling a problem a false positive";
 
 /// Answers one request of `peer`.
@@ -108,6 +111,10 @@ where
             let asked: ClearRequest = body::read(request, limits).await?;
             let by_grant = api.gate.may_clear(peer, &asked.condition)?;
             act::clear(api, asked, by_grant).await?
+        }
+        Endpoint::Forget => {
+            let who = api.gate.may_silence(peer, FORGETTING)?;
+            act::forget(api, body::read(request, limits).await?, &who).await?
         }
         Endpoint::Inject => {
             api.gate.may_inject(peer)?;

@@ -35,8 +35,8 @@ fn ended_nothing(known: &[DaemonView], source: &str, principal: &str) -> Option<
         return Some(format!("{ended}, nor of another daemon of that source"));
     }
     Some(format!(
-        "{ended}, but of {}: a daemon is ended by its own unit or user, and root ends what one that is gone has left by \
-         `nodewell clear TYPE`",
+        "{ended}, but of {}: a daemon is ended by its own unit or user, and root ends one that is gone by `nodewell forget \
+         NAME`",
         others.join(", ")
     ))
 }
@@ -67,8 +67,8 @@ mod tests {
         let known: Vec<DaemonView> = serde_json::from_value(json!(known)).unwrap();
         let warned = |source: &str, principal: &str| warning(&known, &[last(source)], principal);
         let expected = "the last report has ended nothing: nothing is known of raid@root, but of raid@raid.service \
-                        (silent), raid@uid:7: a daemon is ended by its own unit or user, and root ends what one that is \
-                        gone has left by `nodewell clear TYPE`";
+                        (silent), raid@uid:7: a daemon is ended by its own unit or user, and root ends one that is gone \
+                        by `nodewell forget NAME`";
         assert_eq!(warned("raid", "root").as_deref(), Some(expected));
         let expected = "the last report has ended nothing: nothing is known of disks@root, nor of another daemon of that \
                         source";

@@ -24,9 +24,11 @@ const LOG_LIMIT_BYTES: u64 = 8 * 1024 * 1024;
 /// Free pages are given back from here on: 1 MiB after a burst.
 const FREE_PAGES_LIMIT: u32 = 256;
 
-/// How the file is opened. The exclusive lock keeps a second agent out, and the log's index in our memory instead of in
-/// a mapped file, which a dying disk could take away under us. A commit waits for the disk (FULL). The log is taken into
-/// the file at 1 MiB and cut to that.
+/// The exclusive lock keeps a second agent out, and the log's index in our memory instead of in a mapped file, which a dying
+/// disk could take away under us. It has to be there before the file is first read.
+const LOCKED: &str = "PRAGMA locking_mode = EXCLUSIVE";
+
+/// How the file is opened. A commit waits for the disk (FULL). The log is taken into the file at 1 MiB and cut to that.
 const PRAGMAS: &str = "
     PRAGMA cache_size = -128;
     PRAGMA temp_store = MEMORY;
@@ -66,7 +68,7 @@ impl Database {
         connection.busy_timeout(std::time::Duration::ZERO)?;
         // Closing a file that was replaced must not touch the new one's log.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
+        connection.execute_batch(LOCKED)?;
         give_back_pages(&connection)?;
         connection.execute_batch(PRAGMAS)?;
         connection.execute_batch(&format!("PRAGMA max_page_count = {PAGES_LIMIT}"))?;

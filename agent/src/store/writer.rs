@@ -84,15 +84,13 @@ impl Writer {
         }
     }
 
-    /// After an error only a write shows whether the disk works again; at the start nothing is written.
+    /// Only a write shows whether the disk works; what it holds is read before.
     fn read_and_probe(&mut self) -> Result<Database, DatabaseError> {
         let database = Database::open(&self.directory)?;
         if self.found.is_none() {
             self.found = Some(rows_of(&database)?);
         }
-        if self.failures > 0 {
-            database.probe()?;
-        }
+        database.probe()?;
         Ok(database)
     }
 
@@ -193,7 +191,8 @@ impl Writer {
         let mended = match error.kind() {
             ErrorKind::Corrupt => self.move_aside(error),
             ErrorKind::Replaced => true,
-            ErrorKind::ReadOnly | ErrorKind::Unwritable => {
+            // Most files can be read on a full disk; one that has to be brought up to date cannot.
+            ErrorKind::Full | ErrorKind::ReadOnly | ErrorKind::Unwritable => {
                 self.read_a_copy();
                 false
             }

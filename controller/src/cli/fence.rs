@@ -38,10 +38,13 @@ pub(super) struct Fence {
     /// With --drain: also pods that nothing would make again
     #[arg(long, requires = "drain")]
     force: bool,
+    /// With --confirm: also where pods are in the way of its drain, which then is begun again until they are gone
+    #[arg(long, requires = "drain")]
+    even_if_blocked: bool,
     /// Leave the machine off, for a person to look at it
     #[arg(long)]
     leave_off: bool,
-    /// The node's name again, instead of typing it when asked
+    /// The node's name again, instead of typing it when asked; pods in the way of its drain are refused
     #[arg(long, value_name = "NODE")]
     confirm: Option<String>,
 }
@@ -78,13 +81,10 @@ impl Fence {
             print(&format!("beware: {sentence}\n"))?;
         }
         self.confirmed()?;
-        if self.confirm.is_some() && in_the_way.stops {
-            // At a terminal a person has read it and may remove the pods; a record keeps its options.
-            let help =
-                "add the flags, or remove the pods; without --confirm, at a terminal, it is asked for all the same";
-            return Err(CommandError::Message(format!(
-                "nothing was asked for, since its drain would stop at once: {help}"
-            )));
+        // A person at a terminal has read it. A dead node waits for no drain.
+        if self.confirm.is_some() && node.is_ready() && in_the_way.stops && !self.even_if_blocked {
+            let help = "add the flags above, or --even-if-blocked: then its drain is begun again until they are gone";
+            return Err(CommandError::Message(format!("nothing was asked for, since pods are in the way: {help}")));
         }
         let by = asker::signed(wire, &self.reason).await;
         let record = record(&node, &steps, &by);
@@ -237,6 +237,7 @@ mod tests {
             drain: drain.map(str::to_owned),
             delete_emptydir_data: false,
             force: false,
+            even_if_blocked: false,
             leave_off: false,
             confirm: confirm.map(str::to_owned),
         }

@@ -43,6 +43,8 @@ pub(in crate::check_process) struct Link {
     retains: Cell<bool>,
     /// Whether an earlier run may have reported a fault that this one has not looked at yet.
     inherits: Cell<bool>,
+    /// How the agent calls it, up to its user or unit.
+    name: String,
     /// Whether a count of devices was sent.
     counts: Cell<bool>,
 }
@@ -70,6 +72,7 @@ impl Link {
     fn with(line: Line, settings: ReporterSettings, status_line: StatusLine) -> Self {
         let settings = ReporterSettings { ttl: TTL, first_report_is_complete: false, linger: LINGER, ..settings };
         let client = line.client().clone();
+        let name = format!("{}@", settings.source);
         let reporter = Reporter::start(line, settings, log_rejections());
         let since = Cell::new(Timestamp::now());
         Self {
@@ -80,6 +83,7 @@ impl Link {
             since,
             retains: Cell::default(),
             inherits: Cell::default(),
+            name,
             counts: Cell::default(),
         }
     }
@@ -191,20 +195,28 @@ impl Link {
         self.retains.set(retain);
     }
 
-    /// What an earlier run reported is not known: a stop withdraws nothing before [`Link::all_reported`].
+    /// What an earlier run reported is not known: before [`Link::all_reported`] a stop asks the agent.
     pub(in crate::check_process) fn inherit(&self) {
         self.inherits.set(true);
     }
 
-    /// Whether a stop withdraws nothing.
+    /// Whether a stop withdraws nothing, by what this run has reported.
     pub(in crate::check_process) fn is_retained_on_stop(&self) -> bool {
-        self.retains.get() || self.inherits.get()
+        self.retains.get()
+    }
+
+    /// Whether the agent has a problem of an earlier run that this one has not looked at, or does not answer.
+    async fn has_inherited(&self) -> bool {
+        let is_ours =
+            |one: &ConditionProblem| one.problem.source.split(", ").any(|source| source.starts_with(&self.name));
+        let has_ours = async { self.problems().await.map_or(true, |problems| problems.iter().any(is_ours)) };
+        self.inherits.get() && timeout(LAST_REPORT, has_ours).await.unwrap_or(true)
     }
 
     /// A clean stop: withdraws all reports; what was healthy stays for [`LINGER`]. If one of them is not well, they
     /// stay, and are Unknown to others once they have expired.
     pub(in crate::check_process) async fn finish(self) {
-        let is_taken = if self.is_retained_on_stop() {
+        let is_taken = if self.is_retained_on_stop() || self.has_inherited().await {
             timeout(LAST_REPORT, self.reporter.flushed()).await.is_ok()
         } else {
             self.reporter.finish(LAST_REPORT).await

@@ -68,7 +68,7 @@ fn absent(error: &ClientError) -> Check {
 }
 
 /// Of daemons that report over the socket.
-const GONE: &str = "one that comes no more: nodewell clear, with the type that is Unknown";
+const GONE: &str = "one that comes no more: nodewell forget, with its name";
 
 fn daemon(daemon: &DaemonView) -> Check {
     let is_external = daemon.name.contains('@');

@@ -35,18 +35,21 @@ impl<'a> Sender<'a> {
         }
         let deadline = Instant::now() + self.wait;
         let mut pauses = PAUSES;
-        let mut is_first = true;
+        let mut may_be_second = false;
         loop {
             let error = match self.client.post::<_, AcceptedView>("/v1/status", &reports).await {
                 Err(error) if error.is_temporary() => error,
-                Ok(accepted) => {
-                    // Of a second try the first may have ended what is not known any more.
-                    warn(Some(&accepted.warning).filter(|_| is_first));
+                Ok(mut accepted) => {
+                    // An earlier try, whose answer was lost, may have ended what is not known any more.
+                    if may_be_second {
+                        accepted.warning.clear();
+                    }
+                    warn(&accepted.warning);
                     return Ok(accepted);
                 }
                 refused => return refused,
             };
-            is_first = false;
+            may_be_second |= matches!(error, ClientError::Timeout { .. } | ClientError::Broken { .. });
             let pause = pauses.pause();
             let next = Instant::now() + error.retry_after().unwrap_or(pause);
             if next > deadline {
@@ -57,8 +60,8 @@ impl<'a> Sender<'a> {
     }
 }
 
-fn warn(warning: Option<&String>) {
-    if let Some(warning) = warning.filter(|warning| !warning.is_empty()) {
+fn warn(warning: &str) {
+    if !warning.is_empty() {
         // Without stderr there is nowhere to write to.
         let _ = writeln!(io::stderr(), "warning: {}", one_line(warning));
     }

@@ -23,6 +23,8 @@ pub(super) const ROWS: usize = 10;
 /// Names in a line, zones and racks of a title.
 const NAMES: usize = 10;
 const PLACES: usize = 4;
+/// Conditions whose ages differ by more are not alike: one row shows the age of all.
+const ALIKE_SECS: i64 = 300;
 /// Conditions in the title of one block.
 const TITLES: usize = 3;
 const INDENT: usize = 2;
@@ -71,7 +73,7 @@ fn alike<'a>(all: &'a [Group], page: &Page) -> Vec<Vec<&'a Group>> {
     let mut blocks: Vec<Vec<&Group>> = Vec::new();
     let mut places: BTreeMap<(bool, Vec<Said<'_>>), usize> = BTreeMap::new();
     for group in all {
-        let mut rows: Vec<Said<'_>> = group.nodes.iter().map(|row| said(row, page)).collect();
+        let mut rows: Vec<Said<'_>> = group.nodes.iter().map(said).collect();
         rows.sort();
         let place = *places.entry((group.health == Health::Problem, rows)).or_insert(blocks.len());
         match blocks.get_mut(place) {
@@ -82,11 +84,12 @@ fn alike<'a>(all: &'a [Group], page: &Page) -> Vec<Vec<&'a Group>> {
     blocks
 }
 
-/// What a row shows.
-type Said<'a> = (&'a str, &'a str, &'a str, Option<&'a str>, String);
+/// What a row shows; its age about.
+type Said<'a> = (&'a str, &'a str, &'a str, Option<&'a str>, Option<i64>);
 
-fn said<'a>(row: &'a Row, page: &Page) -> Said<'a> {
-    (&row.node, &row.reason, &row.message, row.reported_by.as_deref(), page.age(row.since))
+fn said(row: &Row) -> Said<'_> {
+    let since = row.since.map(|since| since.as_second() / ALIKE_SECS);
+    (&row.node, &row.reason, &row.message, row.reported_by.as_deref(), since)
 }
 
 fn of_groups(groups: &[&Group], page: &Page) -> String {

@@ -88,8 +88,7 @@ fn of_record(facts: &Facts, node: &str, now: Timestamp) -> Vec<String> {
     let mut sentences = Vec::new();
     if let (Some(record), Some(phase), Some(doing)) = (record, view.phase, view.doing) {
         let opened = view.opened.map(|at| format!(" since {at:.0}")).unwrap_or_default();
-        let cause = Some(&view.cause).filter(|cause| !cause.is_empty() && !view.policy.is_empty());
-        let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
+        let cause = words::because(&view.cause);
         sentences.push(format!("It is under remediation{opened}, asked for by {}{cause}.", words::asked_by(record)));
         let since = view.since.map(|at| format!(" since {at:.0}")).unwrap_or_default();
         sentences.push(format!("Phase {phase:?}{since}: {doing}."));

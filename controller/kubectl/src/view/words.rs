@@ -40,6 +40,11 @@ pub(crate) fn asked_by(record: &RecordFacts) -> String {
     }
 }
 
+/// A record's cause behind who asked for it. Of most without a policy that is who asked, once more.
+pub(crate) fn because(cause: &str) -> String {
+    if cause.is_empty() || cause.starts_with("asked for by ") { String::new() } else { format!(": {cause}") }
+}
+
 /// Who has cordoned a node with this open record, as the end of "cordoned …".
 pub(crate) fn cordoned(cordon: &Cordon, record: Option<&RecordFacts>) -> String {
     let writer = cordon.writers.first();

@@ -179,7 +179,7 @@ impl Ledger {
             self.timers.reset(Due::Unreported(Arc::clone(name)), before, after);
             self.dirty.daemon(name);
             if is_done {
-                self.depart(name, now);
+                self.leave(name, now);
             }
         }
         if !gone.is_empty() {
@@ -193,11 +193,21 @@ impl Ledger {
     pub fn awaited(&self, condition: &Name, ours: impl Fn(&str) -> bool) -> Vec<String> {
         let is_other = |name: &str| principal(name).is_some_and(|principal| !ours(principal));
         let is_awaited = |daemon: &Daemon| {
-            let promises = daemon.state == DaemonState::Running && daemon.ttl.is_some();
+            let promises = daemon.state == DaemonState::Running && daemon.ttl.is_some() && daemon.lingers().is_none();
             promises && daemon.reporter.is_some() && daemon.watches(condition)
         };
         let all = self.daemons.iter().filter(|(name, daemon)| is_other(name) && is_awaited(daemon));
         all.map(|(name, _)| name.to_string()).collect()
+    }
+
+    /// A person says that the daemon of another user or unit will not come again: it is forgotten, and what it claims ends.
+    /// Returns how many problems ended; `None` if there is none of that name.
+    pub fn forget_daemon(&mut self, name: &str, by: &str, now: Now) -> Option<usize> {
+        let (name, daemon) = self.daemons.get_key_value(name)?;
+        daemon.reporter.as_ref()?;
+        let name = Arc::clone(name);
+        let ending = self.conclusion(&name, message("ProblemEnded/ended-forgotten", &[("by", &by)]), now);
+        Some(self.depart(&name, &ending, now))
     }
 
     /// A client that only reports an event, and promises no more, is no daemon.
@@ -214,7 +224,7 @@ impl Ledger {
     pub(super) fn sign_off(&mut self, header: &ReportHeader<'_>, linger: Option<Duration>) {
         match linger.filter(|_| self.leaves_healthy(&header.daemon)) {
             Some(linger) => self.linger(header, linger),
-            None => self.depart(&header.daemon, header.now),
+            None => self.leave(&header.daemon, header.now),
         }
     }
 
@@ -248,8 +258,14 @@ impl Ledger {
         self.refresh_all(header.now.wall);
     }
 
-    /// It leaves. Its ids stay known for a while: the last report itself may come twice.
-    fn depart(&mut self, name: &Arc<str>, now: Now) {
+    /// It has stopped, and leaves.
+    fn leave(&mut self, name: &Arc<str>, now: Now) {
+        let ending = self.conclusion(name, message("ProblemEnded/ended-stopped", &[]), now);
+        self.depart(name, &ending, now);
+    }
+
+    /// Its ids stay known for a while: the last report itself may come twice.
+    fn depart(&mut self, name: &Arc<str>, ending: &Ending, now: Now) -> usize {
         if let Some(reporter) = self.reporter_mut(name) {
             let ids = std::mem::take(&mut reporter.ids);
             // By rows that came late it may be there.
@@ -260,8 +276,7 @@ impl Ledger {
             self.departed.push_back((Arc::clone(name), ids));
             self.dirty.departed();
         }
-        let ending = self.conclusion(name, message("ProblemEnded/ended-stopped", &[]), now);
-        self.dismiss(name, &ending, now);
+        self.dismiss(name, ending, now)
     }
 
     fn take_departed(&mut self, name: &str) -> Ids {
@@ -276,7 +291,7 @@ impl Ledger {
         let Some((name, daemon)) = self.daemons.get_key_value(name) else { return };
         let (name, silent) = (Arc::clone(name), daemon.silent_since.is_some());
         if daemon.lingers().is_some() {
-            return self.depart(&name, now);
+            return self.leave(&name, now);
         }
         let clears = daemon.reporter.as_ref().is_some_and(|reporter| reporter.on_stale == OnStale::Clear);
         if silent && daemon.claims_nothing() {

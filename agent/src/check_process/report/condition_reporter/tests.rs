@@ -34,17 +34,6 @@ async fn a_stop_before_the_first_round_withdraws_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_inherited_stays_until_all_has_reported() {
-    let link = link();
-    let mut condition_reporter = ConditionReporter::new(&link);
-    link.inherit();
-    condition_reporter.report(&disk::CHECK, Findings::default(), &Unreached::Nothing).await;
-    assert!(link.is_retained_on_stop(), "another part may have a fault");
-    condition_reporter.all_reported();
-    assert!(!link.is_retained_on_stop());
-}
-
-#[tokio::test]
 async fn what_was_not_looked_at_stays_reported() {
     let link = link();
     let mut condition_reporter = ConditionReporter::new(&link);

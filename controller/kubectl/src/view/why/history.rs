@@ -61,10 +61,7 @@ fn came_before(event: &EventFacts, record: &RecordFacts) -> bool {
 /// A record's log, oldest first, after why it was opened.
 fn of_record(record: &RecordFacts) -> Vec<Entry> {
     let source = format!("nodefence {}", record.name());
-    // Of a record without a policy it is who asked, once more.
-    let cause =
-        Some(&record.fence.spec.cause).filter(|cause| !cause.is_empty() && !record.fence.spec.policy.is_empty());
-    let because = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
+    let because = words::because(&record.fence.spec.cause);
     let opened = Entry {
         at: record.begun(),
         what: format!("a remediation was begun, asked for by {}{because}", words::asked_by(record)),
