@@ -20,7 +20,11 @@ pub(in crate::native) const TABLE: RuleTable = RuleTable {
     keys: LISTED,
 };
 const LISTED: &[RuleKey] = &[
-    RuleKey::new("pattern", "a regex or a list of them", "A recovery line: of the same subject, if it captures one."),
+    RuleKey::new(
+        "pattern",
+        "a regex or a list of them",
+        "A recovery line: of the same subject, if it captures one. The rule's `where` holds for it, too.",
+    ),
     RuleKey::new("quiet", "a duration", "Nothing new for so long."),
     RuleKey::new("boot", "true or false", "A new boot; if unset, true for rules of the kernel log."),
     RuleKey::of(
