@@ -48,8 +48,8 @@ line, kind (unread), count, message (its text).
 Times without a zone are taken for this machine's, without a year for the last ones that
 were. Nothing is reported to anyone. A problem that ends when nothing repeats it is
 shown to end (clear) with a later line, perhaps the last, and the time when it was
-over. As JSON each finding is one object a line: line, time, source, type, condition, reason, severity,
-subject, message, kind (raise or clear).")]
+over. As JSON each finding is one object a line: line, time, source, type,
+condition, reason, severity, subject, message, kind (raise or clear).")]
 pub(super) struct Replay {
     /// The log; `-` is standard input.
     #[arg(value_name = "FILE")]

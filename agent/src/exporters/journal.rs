@@ -213,6 +213,16 @@ mod tests {
     }
 
     #[test]
+    fn a_test_is_marked_and_no_error() {
+        let fault = EventRecord { severity: Severity::Error, ..event(1) };
+        for (is_test, priority) in [(false, "PRIORITY=3\n"), (true, "PRIORITY=5\n")] {
+            let entry = event_entry(&EventRecord { test: is_test, ..fault.clone() });
+            let text = String::from_utf8_lossy(entry.bytes()).into_owned();
+            assert!(text.contains(priority) && text.contains("MESSAGE=[test] ") == is_test, "{text}");
+        }
+    }
+
+    #[test]
     fn every_gap_of_a_batch_counts() {
         for (after, ids, expected) in [
             (0, vec![1, 2, 3], 0),
