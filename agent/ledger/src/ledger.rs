@@ -169,9 +169,7 @@ impl Ledger {
     /// Applies a finding whose required proof was given. O(log n), but for a clear without a subject, which looks
     /// at each subject of its reason. Findings of one source come in the order of their records.
     pub fn apply(&mut self, finding: Finding, now: Now) -> Result<Applied, Rejection> {
-        if let Some(condition) = finding.condition.as_ref().filter(|name| !self.states.contains_key(*name)) {
-            return Err(Rejection::UnknownCondition(condition.clone()));
-        }
+        self.known(finding.condition.as_ref())?;
         let finding = match (finding.kind, finding.key()) {
             (FindingKind::Clear, _) => return Ok(self.take_back(&finding, now)),
             (FindingKind::Raise, None) => finding,
@@ -182,6 +180,14 @@ impl Ledger {
             (FindingKind::Raise, Some(key)) => self.admit_finding(finding, key)?,
         };
         Ok(self.raise(finding, None, Namer::Ours, now))
+    }
+
+    /// Refuses what is about a condition that is not in the catalogue.
+    fn known(&self, condition: Option<&Name>) -> Result<(), Rejection> {
+        match condition.filter(|name| !self.states.contains_key(*name)) {
+            Some(unknown) => Err(Rejection::UnknownCondition(unknown.clone())),
+            None => Ok(()),
+        }
     }
 
     /// Finds room for what a rule claims: past the limits it goes into the problem without a subject.

@@ -10,9 +10,8 @@ use nodewell_model::{
 
 use super::{
     Api,
-    act::known_condition,
     answer::{Answer, Rejection},
-    mute::{done, has_room, known_subject, person, stuck, word},
+    mute::{done, has_room, known_subject, not_done, person, stuck, word},
 };
 use crate::{
     runtime::clock,
@@ -23,7 +22,7 @@ use crate::{
 pub(super) async fn ack(api: &Api, request: AckRequest, who: &str) -> Result<Answer, Rejection> {
     has_room(api)?;
     let AckRequest { reason, condition, subject, why, by } = request;
-    let key = known_key(api, MuteKey { reason, condition, subject })?;
+    let key = known(MuteKey { reason, condition, subject })?;
     let why = word("why", &why, WHY_LIMIT_BYTES)?;
     let ack = Ack { at: clock::now().wall, by: person(by, who)?, why };
     answer(api, api.shared_state.ask(|done| Command::Ack { key, ack, done }).await).await
@@ -32,42 +31,18 @@ pub(super) async fn ack(api: &Api, request: AckRequest, who: &str) -> Result<Ans
 /// Takes that back for `who`, who may do so.
 pub(super) async fn unack(api: &Api, request: TakeBackRequest, who: &str) -> Result<Answer, Rejection> {
     let by = person(request.by.clone(), who)?;
-    let key = known_key(api, request.into())?;
+    let key = known(request.into())?;
     answer(api, api.shared_state.ask(|done| Command::Unack { key, by, done }).await).await
 }
 
-fn known_key(api: &Api, key: MuteKey) -> Result<MuteKey, Rejection> {
-    if let Some(condition) = &key.condition {
-        known_condition(api, condition)?;
-    }
+fn known(key: MuteKey) -> Result<MuteKey, Rejection> {
     Ok(MuteKey { subject: key.subject.map(known_subject).transpose()?, ..key })
 }
 
 async fn answer(api: &Api, outcome: Option<Result<Affected, LedgerRejection>>) -> Result<Answer, Rejection> {
     match outcome {
         Some(Ok(affected)) => Ok(done(api, affected).await),
-        Some(Err(refused)) => Err(Rejection::new(code_of(&refused), refused.to_string())),
+        Some(Err(refused)) => Err(not_done(api, &refused)),
         None => Err(stuck()),
-    }
-}
-
-fn code_of(refused: &LedgerRejection) -> StatusCode {
-    match refused {
-        LedgerRejection::NoSuchProblem(_) | LedgerRejection::NotAcked(_) => StatusCode::NOT_FOUND,
-        _ => StatusCode::CONFLICT,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_not_there_is_not_found_and_the_rest_is_in_the_way() {
-        let what = || "IOError on sda".to_owned();
-        assert_eq!(code_of(&LedgerRejection::NoSuchProblem(what())), StatusCode::NOT_FOUND);
-        assert_eq!(code_of(&LedgerRejection::NotAcked(what())), StatusCode::NOT_FOUND);
-        assert_eq!(code_of(&LedgerRejection::AckedAlready(what())), StatusCode::CONFLICT);
-        assert_eq!(code_of(&LedgerRejection::OnlyTests(what())), StatusCode::CONFLICT);
     }
 }

@@ -60,13 +60,7 @@ fn stuck() -> Rejection {
     Rejection::new(StatusCode::SERVICE_UNAVAILABLE, "the ledger does not answer; the agent is stopping or stuck")
 }
 
-/// There is no condition of another type on this node.
-pub(super) fn known_condition(api: &Api, condition: &Name) -> Result<(), Rejection> {
-    let is_known = api.shared_state.view().conditions.iter().any(|known| known.condition == *condition);
-    if is_known { Ok(()) } else { Err(unknown_condition(api, condition)) }
-}
-
-fn unknown_condition(api: &Api, condition: &Name) -> Rejection {
+pub(super) fn unknown_condition(api: &Api, condition: &Name) -> Rejection {
     let view = api.shared_state.view();
     let known: Vec<&str> = view.conditions.iter().map(|known| known.condition.as_str()).collect();
     let error = format!("there is no condition {condition}; there are: {}", known.join(", "));

@@ -13,7 +13,7 @@ use nodewell_model::{
 
 use super::{
     Api,
-    act::known_condition,
+    act::unknown_condition,
     answer::{Answer, Rejection, json},
 };
 use crate::{
@@ -31,9 +31,6 @@ const LISTED: usize = 10;
 pub(super) async fn mute(api: &Api, request: MuteRequest, who: &str) -> Result<Answer, Rejection> {
     has_room(api)?;
     let MuteRequest { reason, condition, subject, until, why, by } = request;
-    if let Some(condition) = &condition {
-        known_condition(api, condition)?;
-    }
     let subject = subject.map(known_subject).transpose()?;
     let why = word("why", &why, WHY_LIMIT_BYTES)?;
     let by = person(by, who)?;
@@ -41,7 +38,7 @@ pub(super) async fn mute(api: &Api, request: MuteRequest, who: &str) -> Result<A
     let mute = Mute { key: MuteKey { reason, condition, subject }, until, why, by, configured: false };
     match api.shared_state.ask(|done| Command::Mute { mute, done }).await {
         Some(Ok(affected)) => Ok(done(api, affected).await),
-        Some(Err(refused)) => Err(not_done(&refused)),
+        Some(Err(refused)) => Err(not_done(api, &refused)),
         None => Err(stuck()),
     }
 }
@@ -58,7 +55,7 @@ pub(super) async fn unmute(api: &Api, request: TakeBackRequest, who: &str) -> Re
             let there = listed(&api.shared_state.view().mutes);
             Err(Rejection::new(StatusCode::NOT_FOUND, format!("{what} is not muted; {there}")))
         }
-        Some(Err(refused)) => Err(not_done(&refused)),
+        Some(Err(refused)) => Err(not_done(api, &refused)),
         None => Err(stuck()),
     }
 }
@@ -124,8 +121,19 @@ pub(super) async fn done(api: &Api, Affected { problems, ticket }: Affected) -> 
     json(code, &AffectedView { problems, durable })
 }
 
-fn not_done(refused: &LedgerRejection) -> Rejection {
-    Rejection::new(StatusCode::CONFLICT, refused.to_string())
+/// What the ledger says to a person.
+pub(super) fn not_done(api: &Api, refused: &LedgerRejection) -> Rejection {
+    match refused {
+        LedgerRejection::UnknownCondition(condition) => unknown_condition(api, condition),
+        _ => Rejection::new(code_of(refused), refused.to_string()),
+    }
+}
+
+fn code_of(refused: &LedgerRejection) -> StatusCode {
+    match refused {
+        LedgerRejection::NoSuchProblem(_) | LedgerRejection::NotAcked(_) => StatusCode::NOT_FOUND,
+        _ => StatusCode::CONFLICT,
+    }
 }
 
 pub(super) fn stuck() -> Rejection {
@@ -161,5 +169,14 @@ mod tests {
         assert_eq!(person(Some("alice".to_owned()), who).unwrap(), "alice (root in backup.service)");
         assert_eq!(person(Some("root".to_owned()), who).unwrap(), who);
         assert_eq!(person(None, who).unwrap(), who);
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_found_and_the_rest_is_in_the_way() {
+        let what = || "IOError on sda".to_owned();
+        assert_eq!(code_of(&LedgerRejection::NoSuchProblem(what())), StatusCode::NOT_FOUND);
+        assert_eq!(code_of(&LedgerRejection::NotAcked(what())), StatusCode::NOT_FOUND);
+        assert_eq!(code_of(&LedgerRejection::AckedAlready(what())), StatusCode::CONFLICT);
+        assert_eq!(code_of(&LedgerRejection::OnlyTests(what())), StatusCode::CONFLICT);
     }
 }

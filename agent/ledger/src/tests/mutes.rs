@@ -2,7 +2,7 @@
 
 use nodewell_model::{ConditionStatus, EventRecord, Mute, MuteKey, Name, view::ProblemView};
 
-use super::{BOOT, Disk, Ledger, at, clear, disk, raise, status, wall, watched};
+use super::{BOOT, Disk, Ledger, at, clear, disk, ledger, raise, status, wall, watched};
 use crate::{Rejection, ledger::Applied};
 
 fn key(subject: Option<&str>) -> MuteKey {
@@ -254,4 +254,18 @@ fn a_mute_of_a_condition_is_of_that_one_only() {
     assert_eq!(status(&mut ledger), ConditionStatus::True);
     assert_eq!(ledger.mute(of("DiskUnhealthy"), at(2)), Ok(1));
     assert_eq!(status(&mut ledger), ConditionStatus::False);
+}
+
+#[test]
+fn a_condition_that_nothing_watches_yet_is_muted_all_the_same() {
+    let mut ledger = ledger();
+    let of = |condition: &str| Mute {
+        key: MuteKey { condition: Some(condition.parse().unwrap()), ..key(None) },
+        ..mute(None, 100)
+    };
+    assert_eq!(ledger.mute(of("DiskUnhealthy"), at(2)), Ok(0));
+    let unknown = "Nonsense".parse().unwrap();
+    assert_eq!(ledger.mute(of("Nonsense"), at(2)), Err(Rejection::UnknownCondition(unknown)));
+    ledger.apply(raise("sda", 3), at(3)).unwrap();
+    assert_eq!(disk(&mut ledger).reason.as_str(), "ProblemsMuted");
 }
