@@ -1,6 +1,5 @@
 //! `POST /v1/ack` and `/v1/unack`: a person calls problems that are there false positives. The gate has let it in.
 
-use hyper::StatusCode;
 use nodewell_ledger::Rejection as LedgerRejection;
 use nodewell_model::{
     Ack, MuteKey,
