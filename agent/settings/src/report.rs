@@ -28,6 +28,8 @@ pub struct Report<'a> {
     pub diagnostics: Vec<Diagnostic>,
     pub notes: Vec<Note>,
     pub set: Vec<Set>,
+    /// See [`crate::Table::tables_with`].
+    pub(crate) tables_with: fn(&str) -> Vec<String>,
     left_out: usize,
     proven: bool,
 }
@@ -41,6 +43,7 @@ impl<'a> Report<'a> {
             diagnostics: Vec::new(),
             notes: Vec::new(),
             set: Vec::new(),
+            tables_with: |_| Vec::new(),
             left_out: 0,
             proven: false,
         }

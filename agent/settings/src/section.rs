@@ -8,6 +8,9 @@ use toml::{
 
 use crate::{nearest::did_you_mean, report::Report};
 
+/// Tables that have a key which stands in none of them.
+const TABLES_NAMED: usize = 4;
+
 /// A string and its position in the file.
 #[derive(Debug, Clone, Copy)]
 pub struct StringAt<'a> {
@@ -40,10 +43,7 @@ impl<'a> Section<'a> {
     ) -> Self {
         for (key, _) in table.iter().filter(|(key, _)| !keys.contains(&key.get_ref().as_ref())) {
             let word = key.get_ref();
-            let hint = match did_you_mean(word, keys.iter().copied()) {
-                none if none.is_empty() => format!("; it takes {}", keys.join(", ")),
-                hint => hint,
-            };
+            let hint = hint(word, keys, &(report.tables_with)(word));
             report.error(key.span().start, format!("unknown key {word:?} in {name}{hint}"));
         }
         Self { name, at, table }
@@ -242,6 +242,22 @@ fn checked<T, E: std::fmt::Display>(
     report: &mut Report<'_>,
 ) -> Option<T> {
     outcome.inspect_err(|error| report.error(word.at, format!("{key:?}: {error}"))).ok()
+}
+
+/// What may have been meant by an unknown key: a slip of the fingers, or one of another table, whose own line is missing
+/// or still a comment.
+fn hint(word: &str, keys: &[&'static str], tables_with: &[String]) -> String {
+    let slip = did_you_mean(word, keys.iter().copied());
+    match tables_with {
+        _ if !slip.is_empty() => slip,
+        [] => format!("; it takes {}", keys.join(", ")),
+        [one] => format!("; it is a key of {one}, whose line must stand above it"),
+        several => {
+            let named: Vec<&str> = several.iter().map(String::as_str).take(TABLES_NAMED).collect();
+            let of = if several.len() > TABLES_NAMED { "tables such as " } else { "" };
+            format!("; it is a key of {of}{}: the line of the one that is meant must stand above it", listed(&named))
+        }
+    }
 }
 
 /// `a, b or c`.

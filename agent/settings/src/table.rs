@@ -25,6 +25,12 @@ pub trait Table: Default + 'static {
         Vec::new()
     }
 
+    /// The tables in it that have this key: for one that does not stand below its table's line.
+    fn tables_with(key: &str) -> Vec<String> {
+        let _ = key;
+        Vec::new()
+    }
+
     /// Reads them.
     fn read_others(&mut self, section: Section<'_>, report: &mut Report<'_>) {
         let _ = (section, report);
@@ -61,6 +67,7 @@ fn read<T: Table>(settings: &mut T, table: TableAt<'_>, report: &mut Report<'_>)
 /// Everything that is wrong, in the order of the lines.
 pub fn read_text<T: Table>(settings: &mut T, file: &Path, text: &str) -> Result<Vec<Set>, Vec<Diagnostic>> {
     let mut report = Report::new(file, text);
+    report.tables_with = T::tables_with;
     let (document, errors) = DeTable::parse_recoverable(text);
     read(settings, TableAt { table: document.get_ref(), at: 0 }, &mut report);
     // After a slip the parser guesses what was meant: what it guessed is not judged, or one would be reported as many.
@@ -121,6 +128,7 @@ pub struct Shown {
 pub struct Part<C> {
     /// Its key in the file.
     pub key: &'static str,
+    name: &'static str,
     table: Box<dyn AnyTable<C>>,
 }
 
@@ -128,13 +136,19 @@ impl<C: 'static> Part<C> {
     /// The table that sets `field`.
     #[must_use]
     pub fn of<T: Table>(field: fn(&mut C) -> &mut T) -> Self {
-        Self { key: T::NAME.trim_matches(['[', ']']), table: Box::new(Of(field)) }
+        Self { key: T::NAME.trim_matches(['[', ']']), name: T::NAME, table: Box::new(Of(field)) }
     }
 
     /// The same table, of a configuration that has `C` in it.
     #[must_use]
     pub fn within<D: 'static>(self, field: fn(&mut D) -> &mut C) -> Part<D> {
-        Part { key: self.key, table: Box::new(Within { field, table: self.table }) }
+        Part { key: self.key, name: self.name, table: Box::new(Within { field, table: self.table }) }
+    }
+
+    /// Its name in messages, if it has this key.
+    #[must_use]
+    pub fn name_if_it_has(&self, key: &str) -> Option<&'static str> {
+        self.table.has(key).then_some(self.name)
     }
 
     /// Reads the table, if `file` has it.
@@ -156,6 +170,7 @@ impl<C: 'static> Part<C> {
 }
 
 trait AnyTable<C> {
+    fn has(&self, key: &str) -> bool;
     fn read(&self, config: &mut C, table: TableAt<'_>, report: &mut Report<'_>);
     fn resolve(&self, config: &mut C);
     fn shown(&self, config: &mut C) -> Vec<Shown>;
@@ -164,6 +179,10 @@ trait AnyTable<C> {
 struct Of<C, T>(fn(&mut C) -> &mut T);
 
 impl<C, T: Table> AnyTable<C> for Of<C, T> {
+    fn has(&self, key: &str) -> bool {
+        T::keys().iter().any(|known| known.name == key)
+    }
+
     fn read(&self, config: &mut C, table: TableAt<'_>, report: &mut Report<'_>) {
         read((self.0)(config), table, report);
     }
@@ -183,6 +202,10 @@ struct Within<D, C> {
 }
 
 impl<D, C> AnyTable<D> for Within<D, C> {
+    fn has(&self, key: &str) -> bool {
+        self.table.has(key)
+    }
+
     fn read(&self, config: &mut D, table: TableAt<'_>, report: &mut Report<'_>) {
         self.table.read((self.field)(config), table, report);
     }

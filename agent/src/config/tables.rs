@@ -83,6 +83,13 @@ impl Table for Config {
         Self::parts().iter().map(|part| part.key).chain(["service", "grant", "mute"]).collect()
     }
 
+    fn tables_with(key: &str) -> Vec<String> {
+        let once =
+            Self::parts().iter().filter_map(|part| part.name_if_it_has(key)).map(str::to_owned).collect::<Vec<_>>();
+        let listed = Self::listed().into_iter().filter(|table| table.names().contains(&key));
+        once.into_iter().chain(listed.map(|table| format!("[[{}]]", table.name))).collect()
+    }
+
     fn read_others(&mut self, section: Section<'_>, report: &mut Report<'_>) {
         for part in Self::parts() {
             // `socket = "PATH"` is short for its `path` alone.

@@ -52,6 +52,22 @@ heartbeat = \"1s\"
 
 /// As people write it, and as Node Problem Detector does.
 #[test]
+fn a_key_outside_its_table_names_the_table() {
+    let error = |text: &str| read(text).unwrap_err().remove(0);
+    let apart = error("heartbeat = \"4m\"\n");
+    assert!(
+        apart.ends_with(
+            "unknown key \"heartbeat\" in the config; it is a key of [apiserver], whose line must stand above it"
+        ),
+        "{apart}"
+    );
+    assert!(error("[clock]\nzombies = [2, 1]\n").contains("in [clock]; it is a key of [limits]"), "of another table");
+    assert!(error("[clock]\nuser = \"a\"\n").contains("[[grant]]"), "of the tables that may stand several times, too");
+    assert!(error("interval = \"1m\"\n").contains("it is a key of tables such as "), "not all of a dozen");
+    assert!(error("nonsense = 1\n").contains("; it takes node-name, "), "of none");
+}
+
+#[test]
 fn no_lookback_is_written_with_or_without_a_unit() {
     for none in ["0", "0s", "0h0m"] {
         let config = read(&format!("[kmsg]\nlookback = \"{none}\"\n[journal]\nlookback = \"{none}\"\n")).unwrap();

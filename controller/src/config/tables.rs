@@ -125,6 +125,10 @@ impl Table for Settings {
         Self::parts().iter().map(|part| part.key).collect()
     }
 
+    fn tables_with(key: &str) -> Vec<String> {
+        Self::parts().iter().filter_map(|part| part.name_if_it_has(key)).map(str::to_owned).collect()
+    }
+
     fn read_others(&mut self, section: Section<'_>, report: &mut Report<'_>) {
         Self::parts().iter().for_each(|part| part.read(self, section, report));
     }

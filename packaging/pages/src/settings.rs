@@ -11,7 +11,8 @@ const AGENT_HEAD: &str = "\
 #:schema file:///usr/share/nodewell/nodewell.schema.json
 
 # nodewelld's configuration: every key, with its default. nodewell.toml(5) explains them.
-# Set yours in a file of its own, /etc/nodewell/nodewell.toml.d/NAME.toml, and upgrades never ask about this one.
+# Set yours in a file of its own, /etc/nodewell/nodewell.toml.d/NAME.toml, and upgrades never ask about this one. A key
+# of a table stands below the table's line there, too.
 # `nodewell check` reports every error, `nodewell config show` what holds; `systemctl reload nodewell` reads rules,
 # grants and mutes again, a restart everything.
 ";
