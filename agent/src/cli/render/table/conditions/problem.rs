@@ -12,6 +12,7 @@ use super::super::{
     super::{
         event::colour,
         flow::{Layout, Piece, flow},
+        look::Look,
     },
     Extent, GAP, Table,
 };
@@ -52,6 +53,12 @@ fn is_nothing_of_it(rest: &str) -> bool {
         || rest.strip_prefix("; ").is_some_and(|rest| rest.split("; ").all(is_count))
 }
 
+/// What to do; the word for nothing is for programs that sort by it.
+fn advice(problem: &ProblemView, look: &Look) -> Option<String> {
+    let action = problem.action.as_ref().filter(|action| action.as_str() != "none")?;
+    Some(format!("{} {action}", look.sign("→", "->")))
+}
+
 fn line(problem: &ProblemView, has_message: bool, table: &Table<'_>) -> String {
     let (look, age) = (table.look, |time| nodewell_time::age(time, table.now));
     let wide = (table.extent == Extent::Wide).then(|| format!("by {}, id {}", problem.source, problem.id));
@@ -61,7 +68,7 @@ fn line(problem: &ProblemView, has_message: bool, table: &Table<'_>) -> String {
         Some(problem.severity.to_string()),
         Some(format!("{}{}", look.sign("×", "x"), problem.count)),
         Some(format!("seen {} ago", age(problem.last_seen))),
-        problem.action.as_ref().map(|action| format!("{} {action}", look.sign("→", "->"))),
+        advice(problem, look),
         problem.unconfirmed_since.map(|time| format!("unconfirmed for {}", age(time))),
         problem.muted_until.map(|time| format!("muted until {time}")),
         problem.false_positive.as_ref().map(|ack| false_positive(ack, age(ack.at))),
