@@ -115,6 +115,11 @@ fn mistakes_are_refused_in_words() {
         (&["mute", "TestFault", "--until", "tomorrow", "--why", "w"], 64, "takes how long (30m, 12h, 3d) or a time"),
         (&["mute", "TestFault", "--until", "2020-01-01T00:00:00Z", "--why", "w"], 1, "is over; this node's clock"),
         (&["mute", "TestFault", "--until", "2999-01-01T00:00:00Z", "--why", "w"], 1, "ends within 366 days"),
+        (
+            &["mute", "TestUnhealthy", "--until", "2h", "--why", "w"],
+            64,
+            "TestUnhealthy is a condition; a mute takes a reason of it, such as TestFault",
+        ),
         (&["unmute", "TestFault"], 1, "TestFault is not muted; nothing is"),
     ] {
         let outcome = agent.nodewell(args);

@@ -1,6 +1,6 @@
 //! `nodewell mute` and `nodewell unmute`: a person knows of a problem and does not act on it yet.
 
-mod unknown;
+mod reason;
 
 use std::env;
 
@@ -75,11 +75,12 @@ impl MuteCommand {
         let (Some(reason), Some(until), Some(why)) = (reason, until, why) else {
             return list(client, output, out).await;
         };
+        let known = reason::Reason::look(client, &reason).await?;
         let key = MuteKey { reason: reason.clone(), condition: condition.clone(), subject: subject.clone() };
         let request = MuteRequest { reason, condition, subject, until, why, by: person() };
         let answer: AffectedView = client.post("/v1/mute", &request).await?;
         if answer.problems == 0 {
-            unknown::warn(client, &key.reason).await;
+            known.warn();
         }
         match output.document() {
             Some(form) => out.document(form, &answer),
