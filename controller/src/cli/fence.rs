@@ -18,6 +18,7 @@ use crate::{
     kube::{Wire, escaped},
     report,
 };
+use in_the_way::InTheWay;
 
 /// Fence one node now: cordon it, turn it off, release its pods
 #[derive(Debug, Args)]
@@ -81,11 +82,7 @@ impl Fence {
             print(&format!("beware: {sentence}\n"))?;
         }
         self.confirmed()?;
-        // A person at a terminal has read it. A dead node waits for no drain.
-        if self.confirm.is_some() && node.is_ready() && in_the_way.stops && !self.even_if_blocked {
-            let help = "add the flags above, or --even-if-blocked: then its drain is begun again until they are gone";
-            return Err(CommandError::Message(format!("nothing was asked for, since pods are in the way: {help}")));
-        }
+        self.is_not_blocked(&node, &in_the_way)?;
         let by = asker::signed(wire, &self.reason).await;
         let record = record(&node, &steps, &by);
         let path = format!("/apis/{GROUP}/{VERSION}/nodefences");
@@ -94,6 +91,15 @@ impl Fence {
         print(&format!(
             "{name}: asked for; `kubectl get nodefence {name} -w` and `nodewell-controller plan --node {name}` follow it\n"
         ))
+    }
+
+    /// A person at a terminal has read what is in the way; a script is refused. A dead node waits for no drain.
+    fn is_not_blocked(&self, node: &Node, in_the_way: &InTheWay) -> Result<(), CommandError> {
+        if self.confirm.is_none() || !node.is_ready() || !in_the_way.stops || self.even_if_blocked {
+            return Ok(());
+        }
+        let help = "add the flags above, or --even-if-blocked: then its drain is begun again until they are gone";
+        Err(CommandError::Message(format!("nothing was asked for, since pods are in the way: {help}")))
     }
 
     /// As a policy's steps are checked and filled in.
@@ -289,6 +295,27 @@ mod tests {
             let text = under_remediation("n1", &record(policy, last));
             assert!(text.starts_with("n1 is under remediation already: by "), "{text}");
             assert_eq!(text.contains(by_hand), expected, "{policy} {last}: {text}");
+        }
+    }
+
+    #[test]
+    fn pods_in_the_way_of_a_node_that_lives_stop_a_script() {
+        let stops = |stops| InTheWay { sentences: vec!["its drain stops at dev/cache".to_owned()], stops };
+        let script = fence(Some("20m"), Some("n1"));
+        let outcome = script.is_not_blocked(&node("True"), &stops(true));
+        assert!(refused(outcome).starts_with("nothing was asked for, since pods are in the way: add the flags above"));
+        for (what, asked, ready, stops) in [
+            ("nothing stops it", fence(Some("20m"), Some("n1")), "True", stops(false)),
+            ("a dead node is not drained", fence(Some("20m"), Some("n1")), "Unknown", stops(true)),
+            ("a person at a terminal", fence(Some("20m"), None), "True", stops(true)),
+            (
+                "--even-if-blocked",
+                Fence { even_if_blocked: true, ..fence(Some("20m"), Some("n1")) },
+                "True",
+                stops(true),
+            ),
+        ] {
+            assert!(asked.is_not_blocked(&node(ready), &stops).is_ok(), "{what}");
         }
     }
 

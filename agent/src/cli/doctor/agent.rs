@@ -195,6 +195,18 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_of_another_boot_than_the_shell_is_a_warning() {
+        let boot = |digit: &str| BootId::parse(&digit.repeat(32));
+        let agent = |boot_id| VersionView { version: String::new(), api: String::new(), features: Vec::new(), boot_id };
+        let check = boot_of(&agent(boot("1")), boot("2")).unwrap();
+        assert_eq!(check.verdict, CheckVerdict::Warn);
+        assert!(check.detail.starts_with("it sees the boot 11111111"), "{}", check.detail);
+        for (theirs, ours) in [("1", Some("1")), ("", Some("1")), ("1", None)] {
+            assert!(boot_of(&agent(boot(theirs)), ours.and_then(boot)).is_none(), "{theirs:?} {ours:?}");
+        }
+    }
+
+    #[test]
     fn a_blind_monitor_is_a_warning_and_a_dead_one_a_failure() {
         let view = |state| DaemonView {
             name: "journal-monitor".to_owned(),

@@ -263,6 +263,8 @@ fn a_boot_that_may_have_begun_before_the_cut_keeps_its_pods_and_gets_its_storage
 fn storage_that_is_cut_off_releases_its_own_pods_and_is_not_restored_to_the_same_boot() {
     let mut fixture = cut_off_with_pods();
     let Next::Act(Action::Save { fence, .. }) = fixture.next() else { panic!() };
+    let said = &fence.status.log.last().unwrap().text;
+    assert_eq!(said, "PodsReleased: release of 1 pods is intended", "no taint is set for it");
     fixture.store(*fence);
     let Next::Act(Action::Perform { op: Op::Irreversible(IrreversibleOp::Release { pods }), .. }) = fixture.next()
     else {
