@@ -189,7 +189,9 @@ impl Config {
         let keys: Vec<&str> = Self::keys().iter().map(|key| key.name).chain(Self::others()).collect();
         let is_meant = |key: &&str| nearest(key, keys.iter().copied()).is_some() && nearest(key, RULE_TABLES).is_none();
         let has_rules = found.iter().any(|key| RULE_TABLES.contains(key));
-        !has_rules && (is_named || found.iter().any(|key| keys.contains(key) || is_meant(key)))
+        // Keys of tables whose lines are missing.
+        let are_of_tables = || !found.is_empty() && found.iter().all(|key| !Self::places_of(key).tables.is_empty());
+        !has_rules && (is_named || found.iter().any(|key| keys.contains(key) || is_meant(key)) || are_of_tables())
     }
 
     /// What no file sets is found out, and what depends on other keys is made to fit.

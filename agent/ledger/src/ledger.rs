@@ -169,7 +169,7 @@ impl Ledger {
     /// Applies a finding whose required proof was given. O(log n), but for a clear without a subject, which looks
     /// at each subject of its reason. Findings of one source come in the order of their records.
     pub fn apply(&mut self, finding: Finding, now: Now) -> Result<Applied, Rejection> {
-        self.known(finding.condition.as_ref())?;
+        self.is_declared(finding.condition.as_ref())?;
         let finding = match (finding.kind, finding.key()) {
             (FindingKind::Clear, _) => return Ok(self.take_back(&finding, now)),
             (FindingKind::Raise, None) => finding,
@@ -182,8 +182,9 @@ impl Ledger {
         Ok(self.raise(finding, None, Namer::Ours, now))
     }
 
-    /// Refuses what is about a condition that is not in the catalogue.
-    fn known(&self, condition: Option<&Name>) -> Result<(), Rejection> {
+    /// Refuses what is about a condition that is not in the catalogue, though a daemon may still be waited for that
+    /// reported on it.
+    fn is_declared(&self, condition: Option<&Name>) -> Result<(), Rejection> {
         match condition.filter(|name| !self.states.contains_key(*name)) {
             Some(unknown) => Err(Rejection::UnknownCondition(unknown.clone())),
             None => Ok(()),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use nodewell_model::text;
 
-use crate::{Diagnostic, Location, Note};
+use crate::{Diagnostic, Location, Note, Places};
 
 /// No person reads more of one file, and a file of garbage must not fill the memory.
 const DIAGNOSTIC_LIMIT: usize = 100;
@@ -28,8 +28,8 @@ pub struct Report<'a> {
     pub diagnostics: Vec<Diagnostic>,
     pub notes: Vec<Note>,
     pub set: Vec<Set>,
-    /// See [`crate::Table::tables_with`].
-    pub(crate) tables_with: fn(&str) -> Vec<String>,
+    /// See [`crate::Table::places_of`].
+    pub(crate) places_of: fn(&str) -> Places,
     left_out: usize,
     proven: bool,
 }
@@ -43,7 +43,7 @@ impl<'a> Report<'a> {
             diagnostics: Vec::new(),
             notes: Vec::new(),
             set: Vec::new(),
-            tables_with: |_| Vec::new(),
+            places_of: |_| Places::default(),
             left_out: 0,
             proven: false,
         }

@@ -6,10 +6,7 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use crate::{nearest::did_you_mean, report::Report};
-
-/// Tables that have a key which stands in none of them.
-const TABLES_NAMED: usize = 4;
+use crate::{nearest::did_you_mean, places::Places, report::Report};
 
 /// A string and its position in the file.
 #[derive(Debug, Clone, Copy)]
@@ -41,9 +38,12 @@ impl<'a> Section<'a> {
         keys: &[&'static str],
         report: &mut Report<'_>,
     ) -> Self {
-        for (key, _) in table.iter().filter(|(key, _)| !keys.contains(&key.get_ref().as_ref())) {
+        for (key, value) in table.iter().filter(|(key, _)| !keys.contains(&key.get_ref().as_ref())) {
             let word = key.get_ref();
-            let hint = hint(word, keys, &(report.tables_with)(word));
+            // A table of that name is no key of another place.
+            let is_value =
+                !value.get_ref().is_table() && value.get_ref().as_array().is_none_or(|list| !of_tables(list));
+            let hint = hint(word, keys, &if is_value { (report.places_of)(word) } else { Places::default() });
             report.error(key.span().start, format!("unknown key {word:?} in {name}{hint}"));
         }
         Self { name, at, table }
@@ -244,19 +244,15 @@ fn checked<T, E: std::fmt::Display>(
     outcome.inspect_err(|error| report.error(word.at, format!("{key:?}: {error}"))).ok()
 }
 
-/// What may have been meant by an unknown key: a slip of the fingers, or one of another table, whose own line is missing
-/// or still a comment.
-fn hint(word: &str, keys: &[&'static str], tables_with: &[String]) -> String {
+/// What may have been meant by an unknown key: a slip of the fingers, or one of another place, whose table's line is
+/// missing or still a comment.
+fn hint(word: &str, keys: &[&'static str], places: &Places) -> String {
     let slip = did_you_mean(word, keys.iter().copied());
-    match tables_with {
-        _ if !slip.is_empty() => slip,
-        [] => format!("; it takes {}", keys.join(", ")),
-        [one] => format!("; it is a key of {one}, whose line must stand above it"),
-        several => {
-            let named: Vec<&str> = several.iter().map(String::as_str).take(TABLES_NAMED).collect();
-            let of = if several.len() > TABLES_NAMED { "tables such as " } else { "" };
-            format!("; it is a key of {of}{}: the line of the one that is meant must stand above it", listed(&named))
-        }
+    match (places.shown(), slip.is_empty()) {
+        (None, true) => format!("; it takes {}", keys.join(", ")),
+        (None, false) => slip,
+        (Some(places), true) => format!("; {places}"),
+        (Some(places), false) => format!("{slip} Or else {places}"),
     }
 }
 
@@ -267,6 +263,10 @@ pub fn listed(words: &[&str]) -> String {
         [one] => (*one).to_owned(),
         [most @ .., last] => format!("{} or {last}", most.join(", ")),
     }
+}
+
+fn of_tables(list: &[Spanned<DeValue<'_>>]) -> bool {
+    list.iter().any(|item| item.get_ref().is_table())
 }
 
 /// The tables of `[[key]]`, each with its position.

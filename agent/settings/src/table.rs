@@ -4,7 +4,7 @@ use std::path::Path;
 
 use toml::de::DeTable;
 
-use crate::{Diagnostic, Key, Kind, Report, Schema, Section, TableAt, report::Set};
+use crate::{Diagnostic, Key, Kind, Places, Report, Schema, Section, TableAt, report::Set};
 
 /// What a table of a file sets. Its default is what holds where no file says anything.
 pub trait Table: Default + 'static {
@@ -25,10 +25,9 @@ pub trait Table: Default + 'static {
         Vec::new()
     }
 
-    /// The tables in it that have this key: for one that does not stand below its table's line.
-    fn tables_with(key: &str) -> Vec<String> {
-        let _ = key;
-        Vec::new()
+    /// Where in the file this key may stand: for one that was found elsewhere.
+    fn places_of(key: &str) -> Places {
+        Places { top: Self::keys().iter().any(|known| known.name == key), tables: Vec::new() }
     }
 
     /// Reads them.
@@ -67,7 +66,7 @@ fn read<T: Table>(settings: &mut T, table: TableAt<'_>, report: &mut Report<'_>)
 /// Everything that is wrong, in the order of the lines.
 pub fn read_text<T: Table>(settings: &mut T, file: &Path, text: &str) -> Result<Vec<Set>, Vec<Diagnostic>> {
     let mut report = Report::new(file, text);
-    report.tables_with = T::tables_with;
+    report.places_of = T::places_of;
     let (document, errors) = DeTable::parse_recoverable(text);
     read(settings, TableAt { table: document.get_ref(), at: 0 }, &mut report);
     // After a slip the parser guesses what was meant: what it guessed is not judged, or one would be reported as many.

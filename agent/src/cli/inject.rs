@@ -2,7 +2,11 @@
 
 mod way;
 
-use std::{fs::OpenOptions, io, io::Write};
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::FileTypeExt,
+};
 
 use clap::Args;
 use nodewell_client::Client;
@@ -53,6 +57,7 @@ impl Inject {
         refuse_if_muted(&view, &self.reason)?;
         let request = InjectRequest { reason: self.reason, condition: self.condition };
         let answer: InjectAnswer = client.post("/v1/inject", &request).await?;
+        refuse_if_a_file(&answer.kmsg)?;
         let before = Known::now(client, &answer.reason).await?;
         write_record(&answer)?;
         let mut way = Way::new(client, Printer { out, form: self.output.document() }, &answer);
@@ -91,6 +96,13 @@ fn refuse_if_muted(view: &NodeView, reason: &Name) -> Result<(), CommandError> {
     ))
 }
 
+/// The kernel alone makes a record of what is written, with its sequence number and time.
+fn refuse_if_a_file(kmsg: &str) -> Result<(), CommandError> {
+    let is_file = fs::metadata(kmsg).is_ok_and(|found| !found.file_type().is_char_device());
+    let error = || format!("{kmsg}, which [kmsg] names, is a file and no kernel's log; nothing was written to it");
+    if is_file { Err(CommandError::new(TEMPORARY, error())) } else { Ok(()) }
+}
+
 /// One write is one record (`Documentation/ABI/testing/dev-kmsg`).
 fn write_record(answer: &InjectAnswer) -> Result<(), CommandError> {
     let record = format!("{}\n", answer.line);
@@ -111,6 +123,8 @@ fn not_written(kmsg: &str, error: &io::Error) -> CommandError {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use serde_json::json;
 
     use super::*;
@@ -129,6 +143,17 @@ mod tests {
         );
         assert_eq!(with("kernel-monitor", "running"), Ok(()));
         assert_eq!(with("journal-monitor", "blind"), Ok(()));
+    }
+
+    #[test]
+    fn nothing_is_written_to_a_file_in_place_of_the_log() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let refused = |path: &Path| refuse_if_a_file(&path.display().to_string()).map_err(|error| error.to_string());
+        assert!(
+            refused(file.path()).unwrap_err().ends_with("is a file and no kernel's log; nothing was written to it")
+        );
+        assert_eq!(refused(Path::new("/dev/null")), Ok(()));
+        assert_eq!(refused(Path::new("/nonexistent")), Ok(()), "the write says why");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use nodewell_model::{
     view::NodeView,
 };
 
+use self::reason::Standing;
 use super::{error::CommandError, out::Out, output::Output};
 
 /// Mute problems that may wait, or list what is muted (root mutes, every user may list).
@@ -75,12 +76,12 @@ impl MuteCommand {
         let (Some(reason), Some(until), Some(why)) = (reason, until, why) else {
             return list(client, output, out).await;
         };
-        let known = reason::Reason::look(client, &reason).await?;
         let key = MuteKey { reason: reason.clone(), condition: condition.clone(), subject: subject.clone() };
+        let standing = Standing::of(client, &key).await?;
         let request = MuteRequest { reason, condition, subject, until, why, by: person() };
         let answer: AffectedView = client.post("/v1/mute", &request).await?;
         if answer.problems == 0 {
-            known.warn();
+            standing.warn();
         }
         match output.document() {
             Some(form) => out.document(form, &answer),

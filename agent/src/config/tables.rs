@@ -2,7 +2,7 @@
 
 use nodewell_checks::{TABLES, repair::UnitRepair, service::OwnService};
 use nodewell_settings::{
-    Key, Kind, ListedTable, Part, Report, Section, Table,
+    Key, Kind, ListedTable, Part, Places, Report, Section, Table,
     kind::{Bool, CLUSTER, Choice, Maybe, Path, Paths, Word},
     tables,
 };
@@ -83,11 +83,12 @@ impl Table for Config {
         Self::parts().iter().map(|part| part.key).chain(["service", "grant", "mute"]).collect()
     }
 
-    fn tables_with(key: &str) -> Vec<String> {
-        let once =
-            Self::parts().iter().filter_map(|part| part.name_if_it_has(key)).map(str::to_owned).collect::<Vec<_>>();
+    fn places_of(key: &str) -> Places {
+        let once = Self::parts();
+        let once = once.iter().filter_map(|part| part.name_if_it_has(key)).map(str::to_owned);
         let listed = Self::listed().into_iter().filter(|table| table.names().contains(&key));
-        once.into_iter().chain(listed.map(|table| format!("[[{}]]", table.name))).collect()
+        let tables = once.chain(listed.map(|table| format!("[[{}]]", table.name))).collect();
+        Places { top: Self::keys().iter().any(|known| known.name == key), tables }
     }
 
     fn read_others(&mut self, section: Section<'_>, report: &mut Report<'_>) {

@@ -52,22 +52,6 @@ heartbeat = \"1s\"
 
 /// As people write it, and as Node Problem Detector does.
 #[test]
-fn a_key_outside_its_table_names_the_table() {
-    let error = |text: &str| read(text).unwrap_err().remove(0);
-    let apart = error("heartbeat = \"4m\"\n");
-    assert!(
-        apart.ends_with(
-            "unknown key \"heartbeat\" in the config; it is a key of [apiserver], whose line must stand above it"
-        ),
-        "{apart}"
-    );
-    assert!(error("[clock]\nzombies = [2, 1]\n").contains("in [clock]; it is a key of [limits]"), "of another table");
-    assert!(error("[clock]\nuser = \"a\"\n").contains("[[grant]]"), "of the tables that may stand several times, too");
-    assert!(error("interval = \"1m\"\n").contains("it is a key of tables such as "), "not all of a dozen");
-    assert!(error("nonsense = 1\n").contains("; it takes node-name, "), "of none");
-}
-
-#[test]
 fn no_lookback_is_written_with_or_without_a_unit() {
     for none in ["0", "0s", "0h0m"] {
         let config = read(&format!("[kmsg]\nlookback = \"{none}\"\n[journal]\nlookback = \"{none}\"\n")).unwrap();
@@ -76,6 +60,27 @@ fn no_lookback_is_written_with_or_without_a_unit() {
     assert_eq!(read("").unwrap().kmsg.lookback, Duration::from_mins(5));
     for wrong in ["", "00", "-0s", "5"] {
         assert_eq!(diagnostics(&format!("[kmsg]\nlookback = \"{wrong}\"\n")).len(), 1, "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_key_outside_its_table_names_where_it_belongs() {
+    let error = |text: &str| read(text).unwrap_err().remove(0);
+    for (text, expected) in [
+        ("heartbeat = \"4m\"\n", "in the config; it is a key of [apiserver], whose line must stand above it"),
+        ("[clock]\nzombies = [2, 1]\n", "in [clock]; it is a key of [limits], whose line must stand above it"),
+        ("[clock]\nnode-name = \"a\"\n", "in [clock]; it stands above the line of the first table"),
+        (
+            "[disk]\nmin-interval = \"1m\"\n",
+            "; did you mean \"interval\"? Or else it is a key of [repair], whose line must stand above it",
+        ),
+    ] {
+        assert!(error(text).ends_with(expected), "{text}: {}", error(text));
+    }
+    assert!(error("[clock]\nuser = \"a\"\n").contains("[[grant]]"), "of the tables that may stand several times, too");
+    assert!(error("interval = \"1m\"\n").contains("it is a key of tables such as "), "not all of a dozen");
+    for text in ["nonsense = 1\n", "[kubelet]\n", "[[unit]]\n"] {
+        assert!(error(text).contains("; it takes node-name, "), "of none: {}", error(text));
     }
 }
 
@@ -154,12 +159,20 @@ fn a_file_is_a_config_by_its_keys_or_by_its_name() {
         fs::write(&file, text).unwrap();
         Config::is_config(&file)
     };
-    for text in ["node-name = \"a\"\n", "node-nam = \"a\"\n", "[kmgs]\n", "[[grnat]]\n", "x = 1\n[disk]\n"] {
+    for text in [
+        "node-name = \"a\"\n",
+        "node-nam = \"a\"\n",
+        "[kmgs]\n",
+        "[[grnat]]\n",
+        "x = 1\n[disk]\n",
+        "heartbeat = \"4m\"\n",
+    ] {
         assert!(is_config("mine.toml", text), "{text}");
     }
     for text in [
         "[[rule]]\n",
         "[[rul]]\n",
+        "reason = \"A\"\npattern = \"x\"\n",
         "[[plugin]]\n",
         "[override.A]\n",
         "[[conditon]]\n",

@@ -10,7 +10,7 @@ use nodewell_model::{
 use super::{
     Api,
     answer::{Answer, Rejection},
-    mute::{done, has_room, known_subject, not_done, person, stuck, word},
+    mute::{done, has_room, not_done, person, stuck, whole_key, word},
 };
 use crate::{
     runtime::clock,
@@ -21,7 +21,7 @@ use crate::{
 pub(super) async fn ack(api: &Api, request: AckRequest, who: &str) -> Result<Answer, Rejection> {
     has_room(api)?;
     let AckRequest { reason, condition, subject, why, by } = request;
-    let key = known(MuteKey { reason, condition, subject })?;
+    let key = whole_key(MuteKey { reason, condition, subject })?;
     let why = word("why", &why, WHY_LIMIT_BYTES)?;
     let ack = Ack { at: clock::now().wall, by: person(by, who)?, why };
     answer(api, api.shared_state.ask(|done| Command::Ack { key, ack, done }).await).await
@@ -30,12 +30,8 @@ pub(super) async fn ack(api: &Api, request: AckRequest, who: &str) -> Result<Ans
 /// Takes that back for `who`, who may do so.
 pub(super) async fn unack(api: &Api, request: TakeBackRequest, who: &str) -> Result<Answer, Rejection> {
     let by = person(request.by.clone(), who)?;
-    let key = known(request.into())?;
+    let key = whole_key(request.into())?;
     answer(api, api.shared_state.ask(|done| Command::Unack { key, by, done }).await).await
-}
-
-fn known(key: MuteKey) -> Result<MuteKey, Rejection> {
-    Ok(MuteKey { subject: key.subject.map(known_subject).transpose()?, ..key })
 }
 
 async fn answer(api: &Api, outcome: Option<Result<Affected, LedgerRejection>>) -> Result<Answer, Rejection> {

@@ -31,11 +31,11 @@ const LISTED: usize = 10;
 pub(super) async fn mute(api: &Api, request: MuteRequest, who: &str) -> Result<Answer, Rejection> {
     has_room(api)?;
     let MuteRequest { reason, condition, subject, until, why, by } = request;
-    let subject = subject.map(known_subject).transpose()?;
+    let key = whole_key(MuteKey { reason, condition, subject })?;
     let why = word("why", &why, WHY_LIMIT_BYTES)?;
     let by = person(by, who)?;
     in_time(until, clock::now().wall)?;
-    let mute = Mute { key: MuteKey { reason, condition, subject }, until, why, by, configured: false };
+    let mute = Mute { key, until, why, by, configured: false };
     match api.shared_state.ask(|done| Command::Mute { mute, done }).await {
         Some(Ok(affected)) => Ok(done(api, affected).await),
         Some(Err(refused)) => Err(not_done(api, &refused)),
@@ -46,8 +46,7 @@ pub(super) async fn mute(api: &Api, request: MuteRequest, who: &str) -> Result<A
 /// Takes a mute back for `who`, who may do so.
 pub(super) async fn unmute(api: &Api, request: TakeBackRequest, who: &str) -> Result<Answer, Rejection> {
     let by = person(request.by.clone(), who)?;
-    let mut key = MuteKey::from(request);
-    key.subject = key.subject.map(known_subject).transpose()?;
+    let key = whole_key(request.into())?;
     let what = key.whole();
     match api.shared_state.ask(|done| Command::Unmute { key, by, done }).await {
         Some(Ok(Some(affected))) => Ok(done(api, affected).await),
@@ -85,8 +84,12 @@ pub(super) fn word(field: &str, given: &str, limit_bytes: usize) -> Result<Strin
     Ok(line)
 }
 
-/// As problems have it: another one would mute nothing.
-pub(super) fn known_subject(given: String) -> Result<String, Rejection> {
+/// With a subject as problems have it: another one would be of none.
+pub(super) fn whole_key(key: MuteKey) -> Result<MuteKey, Rejection> {
+    Ok(MuteKey { subject: key.subject.map(known_subject).transpose()?, ..key })
+}
+
+fn known_subject(given: String) -> Result<String, Rejection> {
     if word("subject", &given, SUBJECT_LIMIT_BYTES)? == given {
         return Ok(given);
     }

@@ -10,7 +10,7 @@ mod webhook;
 use std::path::PathBuf;
 
 use nodewell_settings::{
-    Key, Kind, Part, Report, Schema, Section, Shown, Table,
+    Key, Kind, Part, Places, Report, Schema, Section, Shown, Table,
     kind::{Bool, CLUSTER, Maybe, Path, Strings, Text, Word},
     shown,
 };
@@ -125,8 +125,9 @@ impl Table for Settings {
         Self::parts().iter().map(|part| part.key).collect()
     }
 
-    fn tables_with(key: &str) -> Vec<String> {
-        Self::parts().iter().filter_map(|part| part.name_if_it_has(key)).map(str::to_owned).collect()
+    fn places_of(key: &str) -> Places {
+        let tables = Self::parts().iter().filter_map(|part| part.name_if_it_has(key)).map(str::to_owned).collect();
+        Places { top: Self::keys().iter().any(|known| known.name == key), tables }
     }
 
     fn read_others(&mut self, section: Section<'_>, report: &mut Report<'_>) {

@@ -36,6 +36,18 @@ fn every_error_is_reported_with_its_line() {
 }
 
 #[test]
+fn a_key_outside_its_table_names_where_it_belongs() {
+    let of = |text: &str| refusal(text).remove(0);
+    let kubeconfig = of("[leader]\nkubeconfig = \"/a\"\n");
+    assert!(
+        kubeconfig.contains("in [leader]; it stands above the line of the first table, or is a key of "),
+        "{kubeconfig}"
+    );
+    let of_leader = of("retry = \"2s\"\n");
+    assert!(of_leader.ends_with("it is a key of [leader], whose line must stand above it"), "{of_leader}");
+}
+
+#[test]
 fn what_is_no_toml_is_reported_with_its_line() {
     assert!(refusal("dry-run = true\nnamespace = \n")[0].starts_with("c.toml:2: not TOML: "));
 }

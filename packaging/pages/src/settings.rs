@@ -21,7 +21,8 @@ const CONTROLLER_HEAD: &str = "\
 
 # The controller's configuration: every key, with its default or an example.
 # Set yours in a file of its own, /etc/nodewell/nodewell-controller.toml.d/NAME.toml, and upgrades never ask about this
-# one. `nodewell-controller check` reports every error with its line.
+# one. A key of a table stands below the table's line there, too: kubeconfig, namespace and cluster mean something else
+# without it. `nodewell-controller check` reports every error with its line.
 ";
 const PAGE_HEAD: &str = "\
 # Configuration: every key

@@ -17,7 +17,7 @@ impl Ledger {
     /// Calls the active problems of `key` false positives, but for tests and for those that are called so already;
     /// returns how many these are.
     pub fn ack(&mut self, key: &MuteKey, ack: &Ack, now: Now) -> Result<usize, Rejection> {
-        self.known(key.condition.as_ref())?;
+        self.is_declared(key.condition.as_ref())?;
         let found = self.problems_of(key, |_, _| true);
         let real = self.problems_of(key, ConditionState::is_real);
         let new = self.problems_of(key, |state, problem| state.is_real(problem) && !state.acks.contains_key(problem));
@@ -41,7 +41,7 @@ impl Ledger {
 
     /// Takes that back for the active problems of `key`; returns how many turn their condition again.
     pub fn unack(&mut self, key: &MuteKey, by: &str, now: Now) -> Result<usize, Rejection> {
-        self.known(key.condition.as_ref())?;
+        self.is_declared(key.condition.as_ref())?;
         let held = self.problems_of(key, |state, problem| state.acks.contains_key(problem));
         if held.is_empty() {
             return Err(Rejection::NotAcked(key.whole()));

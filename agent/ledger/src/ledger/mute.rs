@@ -28,7 +28,7 @@ impl Ledger {
     /// Mutes problems for a person, in place of that person's or another's mute of the same; returns how many active
     /// problems that is. A condition that is declared may be muted before anything watches it.
     pub fn mute(&mut self, mute: Mute, now: Now) -> Result<usize, Rejection> {
-        self.known(mute.key.condition.as_ref())?;
+        self.is_declared(mute.key.condition.as_ref())?;
         let mute = Mute { configured: false, ..mute };
         if self.mutes.own(&mute.key).is_none() && self.mutes.own_count() >= MUTES_LIMIT {
             return Err(Rejection::TooManyMutes(MUTES_LIMIT));

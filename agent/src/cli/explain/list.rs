@@ -1,6 +1,8 @@
 //! `nodewell explain --list`: every reason that may be given, by rules, by monitors of hardware, by tables of codes, by
 //! the agent itself; and the names that a shell completes.
 
+use std::collections::BTreeSet;
+
 use nodewell_faults::{reason, xid::Meaning};
 use nodewell_model::{Name, Severity};
 use nodewell_rules::RuleSet;
@@ -27,14 +29,18 @@ pub(super) struct Listed {
 pub(in crate::cli) struct Names {
     pub(in crate::cli) reasons: Vec<Name>,
     pub(in crate::cli) conditions: Vec<Name>,
+    /// Conditions that one of the reasons turns.
+    pub(in crate::cli) turned: BTreeSet<Name>,
 }
 
 pub(in crate::cli) fn names(set: &RuleSet) -> Names {
-    let mut reasons: Vec<Name> = listed(set).into_iter().map(|entry| entry.reason).collect();
+    let listed = listed(set);
+    let turned = listed.iter().filter_map(|entry| entry.condition.clone()).collect();
+    let mut reasons: Vec<Name> = listed.into_iter().map(|entry| entry.reason).collect();
     reasons.dedup();
     let mut conditions: Vec<Name> = condition::all(set).into_iter().map(|spec| spec.condition).collect();
     conditions.sort();
-    Names { reasons, conditions }
+    Names { reasons, conditions, turned }
 }
 
 pub(super) fn write(set: &RuleSet, output: Output, out: &mut Out) -> Result<(), CommandError> {

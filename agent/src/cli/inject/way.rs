@@ -1,6 +1,6 @@
 //! The stations of an injected record, each waited for and printed.
 
-use std::{fs, os::unix::fs::FileTypeExt, time::Duration};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use nodewell_client::Client;
@@ -99,21 +99,16 @@ impl<'a> Way<'a> {
             return Ok(Some(format!("event {} of {}: {}", event.id, event.source, event.message)));
         }
         let counted = counted(&self.client.get("/v1/status").await?, &self.answer.reason);
-        // Of the first record there is an event, too: the next look finds it.
-        let again = before.counted > 0 && counted > before.counted;
+        // Of the first record there is an event, too, which the next look finds.
+        let again = counted > before.counted.max(1);
         Ok(again.then(|| format!("counted by the test problem that stands already, {counted} times by now")))
     }
 
     fn unseen(&self) -> CommandError {
-        let why = if is_device(&self.answer.kmsg) {
-            "The kernel drops what user space writes too fast (kernel.printk_devkmsg=ratelimit): wait a few seconds and \
-             try again"
-        } else {
-            "The log that [kmsg] names is no device, and the agent reads only what its writer makes of the record"
-        };
         let message = format!(
-            "the agent did not report the record within {} s. {why}. `nodewell status` says whether the kernel log can be \
-             read",
+            "the agent did not report the record within {} s. The kernel drops what user space writes too fast \
+             (kernel.printk_devkmsg=ratelimit): wait a few seconds and try again. `nodewell status` says whether the \
+             kernel log can be read",
             STATION_TIMEOUT.as_secs()
         );
         CommandError::new(SOFTWARE, message)
@@ -168,10 +163,6 @@ impl<'a> Way<'a> {
         let secs = self.answer.clears_secs;
         self.step(&format!("the test ends by itself {secs} s after it began"))
     }
-}
-
-fn is_device(log: &str) -> bool {
-    fs::metadata(log).is_ok_and(|found| found.file_type().is_char_device())
 }
 
 /// A test is a part of the problem that is there already, if one is, and turns nothing by itself.

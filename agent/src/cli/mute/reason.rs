@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use nodewell_client::Client;
-use nodewell_model::{Name, view::NodeView};
+use nodewell_model::{MuteKey, Name, view::NodeView};
 use nodewell_rules::{explain::nearest_word, load};
 
 use crate::cli::{
@@ -12,22 +12,26 @@ use crate::cli::{
     rules::RuleChoice,
 };
 
-/// What is known of a reason before it is muted.
-pub(super) enum Reason {
+/// What is known here of a reason before it is muted.
+#[derive(Debug, PartialEq)]
+pub(super) enum Standing {
     Known,
     /// The mute holds all the same; how to warn of it.
     Unknown(String),
 }
 
-impl Reason {
+impl Standing {
     /// # Errors
-    /// If `reason` is a condition's name: no reason is meant by that.
-    pub(super) async fn look(client: &Client, reason: &Name) -> Result<Self, CommandError> {
+    /// If the first word of `key` is a condition's name, and that condition has reasons of other names.
+    pub(super) async fn of(client: &Client, key: &MuteKey) -> Result<Self, CommandError> {
         // An agent that does not answer refuses the mute itself: there is only less to compare with.
         let view: Option<NodeView> = client.get("/v1/status").await.ok();
+        if is_present(&key.reason, view.as_ref()) {
+            return Ok(Self::Known);
+        }
         // Rules with errors are left out: `nodewell check` reports them.
         let known = names(&load(&RuleChoice::installed().plan()).set);
-        judge(reason, &known, view.as_ref()).map_err(|refusal| CommandError::new(USAGE, refusal))
+        judge(key, &known, view.as_ref()).map_err(|refusal| CommandError::new(USAGE, refusal))
     }
 
     pub(super) fn warn(&self) {
@@ -38,22 +42,33 @@ impl Reason {
     }
 }
 
-fn judge(reason: &Name, known: &Names, view: Option<&NodeView>) -> Result<Reason, String> {
+fn is_present(reason: &Name, view: Option<&NodeView>) -> bool {
+    let mut problems = view.into_iter().flat_map(|view| &view.conditions).flat_map(|one| &one.problems);
+    problems.any(|problem| problem.reason == *reason)
+}
+
+fn judge(key: &MuteKey, known: &Names, view: Option<&NodeView>) -> Result<Standing, String> {
+    let MuteKey { reason, condition, .. } = key;
+    if known.reasons.contains(reason) || is_present(reason, view) {
+        return Ok(Standing::Known);
+    }
     let conditions = || view.into_iter().flat_map(|view| &view.conditions);
-    let present: Vec<&Name> = conditions().flat_map(|one| &one.problems).map(|problem| &problem.reason).collect();
-    if known.reasons.contains(reason) || present.contains(&reason) {
-        return Ok(Reason::Known);
+    let held = conditions().find(|one| one.condition == *reason);
+    if held.is_some() || known.conditions.contains(reason) {
+        let text = format!("{reason} is a condition; a mute takes a reason of it");
+        let present = held.and_then(|one| one.problems.first());
+        return match present {
+            // Beside a condition the first word is meant as a reason. A daemon may call both alike.
+            _ if condition.is_some() => Ok(Standing::Unknown(text)),
+            Some(problem) => Err(format!("{text}, such as {}", problem.reason)),
+            None if known.turned.contains(reason) => Err(format!("{text}: see `nodewell explain {reason}`")),
+            None => Ok(Standing::Unknown(text)),
+        };
     }
-    let condition = conditions().find(|one| one.condition == *reason);
-    if condition.is_some() || known.conditions.contains(reason) {
-        let held = condition.and_then(|one| one.problems.first()).map(|problem| format!("such as {}", problem.reason));
-        let which = held.unwrap_or_else(|| format!("which `nodewell explain {reason}` lists"));
-        return Err(format!("{reason} is a condition; a mute takes a reason of it, {which}"));
-    }
-    let candidates = present.into_iter().chain(&known.reasons).map(Name::as_str);
-    let near = nearest_word(reason.as_str(), candidates).map(|near| format!("; did you mean {near}?"));
-    let warning = format!("no rule and no present problem has the reason {reason}{}", near.unwrap_or_default());
-    Ok(Reason::Unknown(warning))
+    let present = conditions().flat_map(|one| &one.problems).map(|problem| &problem.reason);
+    let near = nearest_word(reason.as_str(), present.chain(&known.reasons).map(Name::as_str));
+    let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+    Ok(Standing::Unknown(format!("no rule and no present problem has the reason {reason}{near}")))
 }
 
 #[cfg(test)]
@@ -74,30 +89,52 @@ mod tests {
         let view: NodeView = serde_json::from_value(view).unwrap();
         let known = Names {
             reasons: vec![Name::fixed("IOError"), Name::fixed("KernelOops")],
-            conditions: vec![Name::fixed("DiskUnhealthy")],
+            conditions: vec![Name::fixed("DiskUnhealthy"), Name::fixed("RaidProblem")],
+            turned: [Name::fixed("DiskUnhealthy")].into(),
         };
-        let judged = |reason: &str| match judge(&Name::new(reason).unwrap(), &known, Some(&view)) {
-            Ok(Reason::Known) => String::new(),
-            Ok(Reason::Unknown(warning)) => format!("warning: {warning}"),
+        let key = |reason: &str, condition: Option<&str>| MuteKey {
+            reason: reason.parse().unwrap(),
+            condition: condition.map(|name| name.parse().unwrap()),
+            subject: None,
+        };
+        let judged = |reason: &str, condition: Option<&str>| match judge(&key(reason, condition), &known, Some(&view)) {
+            Ok(Standing::Known) => String::new(),
+            Ok(Standing::Unknown(warning)) => format!("warning: {warning}"),
             Err(refusal) => refusal,
         };
-        assert_eq!((judged("KernelOops").as_str(), judged("MyDaemonBackendLost").as_str()), ("", ""));
-        assert_eq!(
-            judged("MyDeamonBackendLost"),
-            "warning: no rule and no present problem has the reason MyDeamonBackendLost; did you mean MyDaemonBackendLost?"
-        );
-        assert_eq!(
-            judged("SomethingElseAltogether"),
-            "warning: no rule and no present problem has the reason SomethingElseAltogether"
-        );
-        assert_eq!(
-            judged("MyDaemonUnhealthy"),
-            "MyDaemonUnhealthy is a condition; a mute takes a reason of it, such as MyDaemonBackendLost"
-        );
-        assert_eq!(
-            judged("DiskUnhealthy"),
-            "DiskUnhealthy is a condition; a mute takes a reason of it, which `nodewell explain DiskUnhealthy` lists"
-        );
-        assert!(matches!(judge(&Name::fixed("IOError"), &known, None), Ok(Reason::Known)));
+        for (reason, condition, expected) in [
+            ("KernelOops", None, ""),
+            ("MyDaemonBackendLost", None, ""),
+            (
+                "MyDeamonBackendLost",
+                None,
+                "warning: no rule and no present problem has the reason MyDeamonBackendLost; did you mean \
+                 MyDaemonBackendLost?",
+            ),
+            (
+                "SomethingElseAltogether",
+                None,
+                "warning: no rule and no present problem has the reason SomethingElseAltogether",
+            ),
+            (
+                "MyDaemonUnhealthy",
+                None,
+                "MyDaemonUnhealthy is a condition; a mute takes a reason of it, such as MyDaemonBackendLost",
+            ),
+            (
+                "DiskUnhealthy",
+                None,
+                "DiskUnhealthy is a condition; a mute takes a reason of it: see `nodewell explain DiskUnhealthy`",
+            ),
+            ("RaidProblem", None, "warning: RaidProblem is a condition; a mute takes a reason of it"),
+            (
+                "DiskUnhealthy",
+                Some("DiskUnhealthy"),
+                "warning: DiskUnhealthy is a condition; a mute takes a reason of it",
+            ),
+        ] {
+            assert_eq!(judged(reason, condition), expected, "{reason} {condition:?}");
+        }
+        assert_eq!(judge(&key("IOError", None), &known, None), Ok(Standing::Known));
     }
 }

@@ -3,8 +3,9 @@
 use http_body_util::{BodyExt, Full};
 use hyper::{Request, StatusCode, body::Bytes};
 use nodewell_client::Client;
+use nodewell_ledger::Rejection;
 use nodewell_model::{
-    EventRecord,
+    EventRecord, Name,
     api::{ClearedView, VersionView},
     view::DaemonState,
 };
@@ -237,6 +238,22 @@ async fn clear_asks_the_ledger() {
     let (code, answer) = fixture.post("/v1/clear", body).await;
     assert_eq!(code, 200);
     assert_golden("clear", answer);
+}
+
+#[tokio::test]
+async fn what_is_declared_nowhere_is_not_muted() {
+    let mut fixture = Fixture::full();
+    let mut commands = std::mem::replace(&mut fixture.commands, tokio::sync::mpsc::channel(1).1);
+    tokio::spawn(async move {
+        let Some(Command::Mute { done, .. }) = commands.recv().await else { panic!("another command") };
+        let unknown = Rejection::UnknownCondition(Name::fixed("Nonsense"));
+        done.send(Err(unknown)).unwrap_or_else(|_| panic!("no one waits"));
+    });
+    let until = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1);
+    let request = format!(r#"{{"reason":"A","condition":"Nonsense","until":"{until}","why":"w"}}"#);
+    let (code, answer) = fixture.post("/v1/mute", &request).await;
+    assert_eq!(code, 400, "as a clear has it: {answer}");
+    assert!(answer["error"].as_str().unwrap().starts_with("there is no condition Nonsense; there are: "), "{answer}");
 }
 
 #[tokio::test]

@@ -179,6 +179,19 @@ fn while_a_monitor_has_not_looked_there_is_no_known_problem() {
 }
 
 #[test]
+fn the_word_for_no_action_is_no_advice() {
+    let with = |action: &str| {
+        let mut sda = problem("sda", "I/O error");
+        sda.action = Some(action.to_owned());
+        let mut disk = condition("DiskUnhealthy", ConditionStatus::True, "IOError", "I/O error");
+        disk.problems = vec![sda];
+        table(&NodeView { conditions: vec![disk.into()], ..sick() }, at(0), &Look::PLAIN)
+    };
+    assert!(with("replace-disk").contains("→ replace-disk"), "{}", with("replace-disk"));
+    assert!(!with("none").contains('→'), "{}", with("none"));
+}
+
+#[test]
 fn colours_show_the_status() {
     let look = Look { colours: true, ..Look::PLAIN };
     let shown = of(&sick(), Extent::All, at(0), &look);
