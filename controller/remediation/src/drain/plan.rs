@@ -17,6 +17,8 @@ use super::{
 
 /// Pods are listed again so often: a pod that is gone, or a new one, is seen within it.
 const RELIST_INTERVAL: Duration = Duration::from_secs(1);
+/// Of what was not evicted because of another pod.
+const NOT_ASKED: &str = "it is asked to go once no other pod is in the way";
 /// A record is not a log.
 const MAX_LINES: usize = 10;
 
@@ -117,7 +119,11 @@ fn verdict(rules: &DrainRules, view: &SortedPods<'_>, state: &DrainState, late: 
         return None;
     }
     let mut refused_evictions = view.refused.clone();
-    refused_evictions.extend(view.go.iter().map(|pod| wait(pod, state, rules)));
+    let not_asked = |pod: &Pod| refused_at_once && pod.deleting.is_none() && state.tries(&pod.at).is_none();
+    refused_evictions.extend(view.go.iter().map(|pod| match not_asked(pod) {
+        true => PodWait { pod: pod.at.clone(), why: NOT_ASKED.to_owned() },
+        false => wait(pod, state, rules),
+    }));
     let done = refused_evictions.is_empty();
     let refused_evictions = refused_evictions.iter().map(ToString::to_string).collect();
     Some(DrainReport { done, refused_evictions: shortened(refused_evictions), left: view.left })
