@@ -1,11 +1,13 @@
-//! What kustomize makes for a cluster, on the real server: every part is taken, none undoes another, and what is removed
-//! as docs/in-the-cluster.md says leaves the namespaces with what is in them.
+//! What kustomize and Helm make for a cluster, on the real server: every part is taken, none undoes another, and what is
+//! removed as docs/in-the-cluster.md says leaves the namespaces with what is in them, and Helm the kinds.
+
+use std::process::Command;
 
 use nodewell_tests::{
     book::{commands, workspace},
     cluster::{Call, Cluster, Identity},
     shell::Shell,
-    suite::Suite,
+    suite::{Need, Suite},
     wait::until,
 };
 use serde_json::json;
@@ -14,7 +16,13 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("in_the_cluster")
         .real_alone("the_base_is_taken_and_removed_without_its_namespaces", the_base_is_taken_and_removed)
-        .real_alone("no_part_undoes_another", no_part_undoes_another);
+        .real_alone("no_part_undoes_another", no_part_undoes_another)
+        .real_with(&[Need::Other(no_helm)], "helm_goes_there_and_back", helm_goes_there_and_back);
+}
+
+fn no_helm() -> Option<String> {
+    let there = Command::new("helm").arg("version").output().is_ok_and(|ended| ended.status.success());
+    (!there).then(|| "needs helm on the PATH".to_owned())
 }
 
 const FENCES: &str = "/apis/nodewell.dev/v1alpha1/nodefences";
@@ -87,6 +95,31 @@ fn what_it_grants_and_refuses(cluster: &Cluster) {
     let status = json!({ "status": { "phase": "x" } });
     let call = Call::merge("/api/v1/nodes/another/status?dryRun=All", &status);
     until("an agent is held to its own Node", || (agent.call(&call).0 == 422).then_some(()));
+}
+
+/// As the page says, with an upgrade that adds a role and a way back that takes it away.
+fn helm_goes_there_and_back(cluster: &Cluster) {
+    const CHART: &str = "target/dist/nodewell-0.1.0.tgz --namespace kube-system";
+    const OF_TOKENS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/nodewell:enroll";
+    let shell = Shell::at(cluster);
+    let code = |path: &str| cluster.admin(&Call::get(path)).0;
+    shell.run_in(workspace(), &commands("in-the-cluster.md", "packaging/helm/make"));
+    what_it_grants_and_refuses(cluster);
+    assert_eq!(code(OF_TOKENS), 404, "not asked for");
+    let upgrade = format!("helm upgrade nodewell {CHART} --reuse-values --set agent.bootstrapTokens=true");
+    shell.run_in(workspace(), &upgrade);
+    assert_eq!(code(OF_TOKENS), 200);
+    shell.run_in(workspace(), "helm rollback nodewell 1 --namespace kube-system");
+    assert_eq!(code(OF_TOKENS), 404, "as it was");
+    shell.run_in(workspace(), &commands("in-the-cluster.md", "helm uninstall"));
+    for (left, expected) in [
+        ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodefences.nodewell.dev", 200),
+        ("/api/v1/namespaces/nodewell-controller", 200),
+        ("/apis/rbac.authorization.k8s.io/v1/clusterroles/nodewell:agent", 404),
+        ("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/nodewell-own-node", 404),
+    ] {
+        assert_eq!(code(left), expected, "{left}");
+    }
 }
 
 fn no_part_undoes_another(cluster: &Cluster) {
