@@ -1,12 +1,24 @@
-//! Node Problem Detector on the same node, with condition types that are ours too. Its binary is not here: its writer is played,
-//! a strategic merge patch of all its conditions at each heartbeat and change, and Events by client-go's recorder.
+//! Node Problem Detector on the same node, with condition types that are ours too: its own program where it lies beside
+//! the real server's, and everywhere its writer as it is played here, a strategic merge patch of all its conditions at
+//! each heartbeat and change, and Events by client-go's recorder.
 
-use jiff::Timestamp;
+use std::{
+    ffi::OsString,
+    fs::{self, OpenOptions},
+    io::Write as _,
+    path::Path,
+    thread,
+    time::Duration,
+};
+
+use jiff::{Timestamp, Zoned};
 use nodewell_tests::{
     agent::Agent,
-    cluster::{Call, Cluster},
-    suite::Suite,
-    wait::until,
+    cluster::{Call, Cluster, Identity},
+    process::Process,
+    real,
+    suite::{Need, Suite},
+    wait::{lasts, until, until_within},
 };
 use serde_json::{Value, json};
 
@@ -16,7 +28,14 @@ use crate::{
 };
 
 pub(crate) fn list(suite: &mut Suite) {
-    suite.behaviour("npd_beside").on_double("neither_writer_fights_the_other", neither_writer_fights_the_other);
+    suite
+        .behaviour("npd_beside")
+        .on_double("neither_writer_fights_the_other", neither_writer_fights_the_other)
+        .real_with(&[Need::Other(no_npd)], "its_own_program_is_neither_fought_nor_missed", its_own_program);
+}
+
+fn no_npd() -> Option<String> {
+    real::present(NPD).err().map(|_| format!("needs {NPD}, built from its source, in KUBEBUILDER_ASSETS"))
 }
 
 const NPD: &str = "node-problem-detector";
@@ -65,7 +84,7 @@ fn neither_writer_fights_the_other(cluster: &Cluster) {
         beat(cluster, if number.is_multiple_of(2) { "True" } else { "False" }, number);
         // What the agent would write over it: it looks at the Node when it changes, and reports what changes here.
         agent.kmsg().write(&format!("{OOPS} {number}"));
-        std::thread::sleep(std::time::Duration::from_millis(250));
+        thread::sleep(Duration::from_millis(250));
         let theirs =
             |name: &&str| cluster.condition(NODE, name).is_some_and(|it| it["message"] == format!("beat {number}"));
         assert!(TYPES.iter().all(theirs), "beat {number} was written over: {:?}", cluster.condition(NODE, TYPES[0]));
@@ -87,4 +106,64 @@ fn our_events_are_ours(cluster: &Cluster, agent: &Agent) {
     let named = cluster.events(NODE, "ConditionConflict").len();
     assert!((1..=TYPES.len()).contains(&named), "once for each type, however long it lasts: {named}");
     assert!(agent.view().apiserver.message.contains(NPD), "{}", agent.view().apiserver.message);
+}
+
+/// As it stands in its own kernel-monitor.json, but for where the lines are.
+fn its_config(log: &Path) -> Value {
+    json!({
+        "plugin": "filelog",
+        "pluginConfig": {"timestamp": "^.{15}", "message": "kernel: \\[.*\\] (.*)", "timestampFormat": "Jan _2 15:04:05"},
+        "logPath": log, "lookback": "5m", "bufferSize": 10, "source": "kernel-monitor",
+        "conditions": [{"type": "KernelDeadlock", "reason": "KernelHasNoDeadlock", "message": "kernel has no deadlock"}],
+        "rules": [{"type": "permanent", "condition": "KernelDeadlock", "reason": "DockerHung",
+            "pattern": "task docker:\\w+ blocked for more than \\w+ seconds\\."}],
+    })
+}
+
+fn start_it(cluster: &Cluster, node: &str, folder: &Path) -> Process {
+    let (log, config) = (folder.join("kern.log"), folder.join("kernel-monitor.json"));
+    fs::write(&log, "").unwrap();
+    fs::write(&config, its_config(&log).to_string()).unwrap();
+    let kubeconfig = cluster.write_kubeconfig(&Identity::Admin, folder);
+    let written: Value = serde_json::from_str(&fs::read_to_string(&kubeconfig).unwrap()).unwrap();
+    let server = written["clusters"][0]["cluster"]["server"].as_str().unwrap();
+    let argv: Vec<OsString> = [
+        real::binary(NPD).display().to_string(),
+        format!("--config.system-log-monitor={}", config.display()),
+        format!("--apiserver-override={server}?inClusterConfig=false&auth={}", kubeconfig.display()),
+        format!("--hostname-override={node}"),
+        "--k8s-exporter-heartbeat-period=10s".to_owned(),
+        "--port=0".to_owned(),
+        "--prometheus-port=0".to_owned(),
+    ]
+    .map(OsString::from)
+    .to_vec();
+    Process::start(&argv, &folder.join("npd.log")).unwrap()
+}
+
+fn its_own_program(cluster: &Cluster) {
+    let node = "npd-itself";
+    let config = "[apiserver]\nheartbeat = \"10s\"\ntake-over = \"1m\"\n";
+    let agent = plan_on(cluster, node).config(config).start();
+    wait_published(cluster, node, "KernelDeadlock", "False");
+    let folder = tempfile::tempdir().unwrap();
+    let mut npd = start_it(cluster, node, folder.path());
+    let line = format!(
+        "{} {node} kernel: [ 123.45] task docker:123 blocked for more than 120 seconds.\n",
+        Zoned::now().strftime("%b %e %H:%M:%S")
+    );
+    let mut log = OpenOptions::new().append(true).open(folder.path().join("kern.log")).unwrap();
+    log.write_all(line.as_bytes()).unwrap();
+    let is_its = || cluster.condition(node, "KernelDeadlock").is_some_and(|it| it["reason"] == "DockerHung");
+    until("its condition is on the Node", || is_its().then_some(()));
+    until("an Event names it", || (!cluster.events(node, "ConditionConflict").is_empty()).then_some(()));
+    agent.kmsg().write(OOPS);
+    wait_published(cluster, node, "KernelUnhealthy", "True");
+    lasts(Duration::from_secs(35), "three heartbeats of both write over nothing", is_its);
+    npd.kill();
+    let ours = until_within(Duration::from_secs(150), "it is the agent's again", || {
+        cluster.condition(node, "KernelDeadlock").filter(|seen| seen["status"] == "False")
+    });
+    assert_eq!(ours["reason"], "KernelHasNoDeadlock");
+    until("an Event says so", || (!cluster.events(node, "ConditionTakenOver").is_empty()).then_some(()));
 }
