@@ -79,6 +79,8 @@ pub struct Scenario {
     pub is_crowded: bool,
     /// Nodes announce reboots, which take 2, 8 or 15 minutes.
     pub has_reboots: bool,
+    /// The policy's `rebootGracePeriod`; the default one without.
+    pub reboot_grace: Option<&'static str>,
     /// Wall clocks are stepped.
     pub steps_clocks: bool,
     /// There is another policy, which comes first by its name and only isolates.
@@ -172,6 +174,7 @@ impl Scenario {
             has_daemons: false,
             is_crowded: false,
             has_reboots: false,
+            reboot_grace: None,
             steps_clocks: false,
             second: None,
             remembers_silence: Random::new(seed ^ 0x51E9).chance(500),

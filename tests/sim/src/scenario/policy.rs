@@ -37,7 +37,7 @@ impl Scenario {
             steps: self.step_specs(self.steps),
             mode: Mode::Enforce,
             control_plane: if protected { ControlPlane::Never } else { ControlPlane::OneAtATime },
-            reboot_grace_period: (self.mutation == Mutation::IgnoresReboots).then(|| DurationString("0s".into())),
+            reboot_grace_period: self.reboot_grace().map(|grace| DurationString(grace.into())),
             node_startup_grace_period: Some(DurationString("20s".into())),
             cordon_budget: (!self.narrow).then(|| budget("50%", "100%", None)),
             budget: (!self.narrow).then(|| self.power_budget()),
@@ -60,6 +60,10 @@ impl Scenario {
     fn pod_rate(&self, most: usize) -> RateSpec {
         let most = if self.mutation == Mutation::NoPodRate { 1000 } else { most };
         RateSpec { count: count(most), window: DurationString(format!("{}s", PODS_WITHIN.as_secs())) }
+    }
+
+    fn reboot_grace(&self) -> Option<&'static str> {
+        if self.mutation == Mutation::IgnoresReboots { Some("0s") } else { self.reboot_grace }
     }
 
     fn power_budget(&self) -> BudgetSpec {

@@ -1,4 +1,4 @@
-//! Orderly reboots that a node announces: the policy's `rebootGracePeriod` of 10 minutes is theirs, and no more.
+//! Orderly reboots that a node announces: the policy's `rebootGracePeriod`, 10 minutes by default, is theirs and no more.
 
 use std::time::Duration;
 
@@ -49,6 +49,12 @@ fn sim_a_reboot_of_eight_minutes_is_left_alone() {
 #[test]
 fn sim_a_reboot_of_fifteen_minutes_is_fenced_after_its_grace() {
     assert_quiet("reboot 15min-fenced", reboots(15));
+}
+
+#[test]
+fn sim_a_reboot_of_fifteen_minutes_is_left_alone_where_the_policy_gives_twenty() {
+    let scenario = |seed| Scenario { reboot_grace: Some("20m"), ..reboots(15)(seed) };
+    assert_left_alone(&assert_quiet("reboot 15min-left-alone", scenario));
 }
 
 #[test]
