@@ -13,7 +13,7 @@ use nodewell_tests::{
     leftovers,
     machine::{Disk, Machine, Package, Release},
     release,
-    suite::{Need, Suite},
+    suite::{Need, Suite, leave_out},
     wait::{lasts, until},
 };
 use tempfile::TempDir;
@@ -84,7 +84,8 @@ impl Extension {
     /// Whether that is possible there.
     fn merge(&self, machine: &Machine) -> bool {
         if machine.run(["sh", "-c", "command -v systemd-sysext"]).code != 0 {
-            eprintln!("    SKIPPED: Debian {} has no systemd-sysext here", self.debian.name());
+            let reason = format!("Debian {} has no systemd-sysext here", self.debian.name());
+            leave_out(format!("release_sysext: {}", self.name), reason);
             return false;
         }
         machine.sh("mkdir -p /var/lib/extensions");

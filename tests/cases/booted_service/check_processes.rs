@@ -16,6 +16,7 @@ use nodewell_tests::{
     cgroup::{Cgroup, controller_unmet},
     check_process::runs,
     gpus::Gpus,
+    suite::leave_out,
     wait::until,
 };
 
@@ -147,7 +148,7 @@ pub(super) fn a_gpu_driver_comes_late(node: &Node) {
 /// By the kernel, for memory: by a limit of ours, because the machine's units have none that is enforced.
 pub(super) fn a_reader_over_its_memory_is_replaced(node: &Node) {
     if let Some(missing) = controller_unmet("memory") {
-        eprintln!("    SKIPPED: {missing}");
+        leave_out("booted_service: a_reader_over_its_memory_is_replaced", missing);
         return;
     }
     let machine = &node.machine;
