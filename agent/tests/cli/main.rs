@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod agent;
+mod completes;
 mod exit_codes;
 mod follow;
 mod forms;
