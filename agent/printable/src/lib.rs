@@ -15,13 +15,15 @@ fn reorders(sign: char) -> bool {
     matches!(sign, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Format characters (general category Cf) and blank ones of no width; tags (U+E0001 to U+E007F) spell text that is not
-/// seen.
+/// What is not seen where it stands: Unicode's Default_Ignorable_Code_Point (`DerivedCoreProperties.txt` of 16.0), such
+/// as fillers, variation selectors and tags, which spell text that is not seen; and the marks of annotations.
 fn has_no_width(sign: char) -> bool {
     matches!(
         sign,
-        '\u{ad}' | '\u{34f}' | '\u{180e}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{206a}'..='\u{206f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0001}' | '\u{e0020}'..='\u{e007f}'
+        '\u{ad}' | '\u{34f}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
     )
 }
 
@@ -57,6 +59,9 @@ mod tests {
             '\u{2069}',
             '\u{feff}',
             '\u{e0041}',
+            '\u{fe0f}',
+            '\u{3164}',
+            '\u{e0100}',
         ] {
             assert!(is_hidden(sign), "{sign:?}");
         }
