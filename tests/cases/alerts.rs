@@ -22,6 +22,7 @@ use serde_json::Value;
 
 const NEEDS: &[Need] = &[Need::Other(prometheus::unmet)];
 const ALERTMANAGER: &[Need] = &[Need::Other(prometheus::unmet), Need::Other(alertmanager::unmet)];
+const LONG_ALERTMANAGER: &[Need] = &[Need::LongSuite, Need::Other(prometheus::unmet), Need::Other(alertmanager::unmet)];
 /// What docs/alerts.md promises.
 const MOST_PAGES: usize = 3;
 const RULES: [&str; 3] = ["nodewell-rules.yaml", "nodewell-fleet-rules.yaml", "nodewell-controller-rules.yaml"];
@@ -30,6 +31,12 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("alerts")
         .case_with(ALERTMANAGER, "a_dead_zone_is_three_notifications", a_dead_zone_is_three_notifications)
+        .case_with(LONG_ALERTMANAGER, "dead_racks_are_three_notifications", dead_racks_are_three_notifications)
+        .case_with(
+            LONG_ALERTMANAGER,
+            "dead_nodes_here_and_there_are_three_notifications",
+            dead_nodes_here_and_there_are_three_notifications,
+        )
         .case_with(ALERTMANAGER, "the_example_of_alertmanager_is_taken", the_example_of_alertmanager_is_taken)
         .case_with(NEEDS, "the_example_of_prometheus_is_taken", the_example_of_prometheus_is_taken)
         .case_with(NEEDS, "fleet_alerts_fire_when_they_should", fleet_alerts_fire_when_they_should)
@@ -149,7 +156,23 @@ fn page(nodes: &[FleetNode], dead: bool) -> String {
 }
 
 fn a_dead_zone_is_three_notifications() {
-    let (nodes, webhook, plan) = (fleet(|zone, _| zone == 1), Webhook::start(), Plan::default());
+    notifies(&fleet(|zone, _| zone == 1), &["NodewellDeadNodeStranded", "NodewellZoneDown"]);
+}
+
+/// Every third rack, whatever its zone.
+fn dead_racks_are_three_notifications() {
+    notifies(&fleet(|_, number| (number / 20) % 3 == 0), &["NodewellDeadNodeStranded", "NodewellRackDown"]);
+}
+
+/// Every third node: of no place the most. What is urgent is that pods wait, and that a person is asked.
+fn dead_nodes_here_and_there_are_three_notifications() {
+    notifies(&fleet(|_, number| number % 3 == 0), &["NodewellDeadNodeStranded", "NodewellRemediationStorm"]);
+}
+
+/// A real Prometheus and a real Alertmanager on `nodes`, of which 500 die: these alerts page, in three notifications at
+/// most.
+fn notifies(nodes: &[FleetNode], pages_of: &[&str]) {
+    let (webhook, plan) = (Webhook::start(), Plan::default());
     let example = fs::read_to_string(packaged("alertmanager.yaml")).unwrap();
     let routes = hurried(&example.replace("127.0.0.1:9095", &webhook.address()));
     assert!(routes.contains("group_wait: 2s") && routes.contains(&webhook.address()), "{routes}");
@@ -158,7 +181,7 @@ fn a_dead_zone_is_three_notifications() {
         let rules = hurried(&fs::read_to_string(packaged(name)).unwrap());
         plan.file(name, &rules).display().to_string()
     });
-    webhook.show(page(&nodes, false));
+    webhook.show(page(nodes, false));
     let server = Prometheus::start(&format!(
         "global: {{ scrape_interval: 1s, evaluation_interval: 1s }}\nrule_files: {rules:?}\n\
          alerting: {{ alertmanagers: [{{ static_configs: [{{ targets: [{:?}] }}] }}] }}\n\
@@ -168,23 +191,23 @@ fn a_dead_zone_is_three_notifications() {
     ));
     let _ = server.wait("sum(rack:nodewell_nodes:count) == 1500");
     let _ = server.wait("count(node:nodewell_agent_seen:bool) == 1500");
-    webhook.show(page(&nodes, true));
+    webhook.show(page(nodes, true));
     until("a page comes", || webhook.posts("/page").pop());
     let _ = server.wait("count(ALERTS{alertname=\"NodewellAgentDown\",alertstate=\"firing\"}) == 500");
     // Every alert fires, and each group of pages has its turn three times more.
     lasts(Duration::from_secs(45), "three pages at most", || webhook.posts("/page").len() <= MOST_PAGES);
     let pages = webhook.posts("/page");
     // Each by itself: one that is open for long is not what another is added to, unseen.
-    assert_eq!(values_of(&pages, "alertname"), set(["NodewellDeadNodeStranded", "NodewellZoneDown"]));
+    assert_eq!(values_of(&pages, "alertname"), set(pages_of));
     assert!(pages.iter().all(|page| values_of(slice::from_ref(page), "alertname").len() == 1), "{pages:?}");
-    // That a zone is down hides no dead node that keeps its pods, whatever it waits for.
-    assert_eq!(values_of(&pages, "reason"), set(["PowerUnknown", "Storm"]));
+    // That a place is down hides no dead node that keeps its pods, whatever it waits for.
+    assert_eq!(values_of(&pages, "reason"), set(&["PowerUnknown", "Storm"]));
     let tickets = values_of(&webhook.posts("/ticket"), "alertname");
     assert!(!tickets.contains("NodewellAgentDown"), "{tickets:?}");
 }
 
-fn set(words: [&str; 2]) -> BTreeSet<String> {
-    words.map(str::to_owned).into_iter().collect()
+fn set(words: &[&str]) -> BTreeSet<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 /// What the alerts of these notifications have as this label; those without it are left out.
