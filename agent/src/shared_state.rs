@@ -174,7 +174,8 @@ impl SharedState {
         *self.tallies.lock().unwrap_or_else(PoisonError::into_inner) = tallies;
     }
 
-    /// The daemon's side: what it goes by from now on.
+    /// The daemon's side: what it goes by from now on. Like the connection below it is no claim of any source: it does
+    /// not wait behind reports in the ledger's queue, and touches no field of the ledger's.
     pub fn set_configuration(&self, configuration: ConfigurationView) {
         self.view.send_modify(|current| Arc::make_mut(current).configuration = Some(Arc::new(configuration)));
     }

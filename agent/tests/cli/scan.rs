@@ -56,9 +56,6 @@ fn an_agent_that_does_not_start_is_reported_with_its_own_words() {
     assert!(String::from_utf8_lossy(&scan.stderr).contains("no-such-key"), "{scan:?}");
 }
 
-const NO_CHECKS: [&str; 11] =
-    ["disk", "slow-disks", "gpu", "memory", "cpu", "pcie", "fabric", "limits", "mounts", "clock", "network"];
-
 /// An agent with check processes that look at nothing but what a plug-in finds: a fault, after so many seconds.
 /// `checks` are on all the same.
 fn slow(folder: &Path, secs: u32, checks: &[&str]) -> String {
@@ -71,8 +68,8 @@ fn slow(folder: &Path, secs: u32, checks: &[&str]) -> String {
     );
     fs::write(rules.join("fans.toml"), plugin).unwrap();
     let config = config(folder, "");
-    let off = NO_CHECKS.iter().filter(|check| !checks.contains(check));
-    let off: String = off.map(|check| format!("[{check}]\nenabled = false\n")).collect();
+    let off = nodewell_checks::CHECKS.iter().map(|check| check.name).filter(|name| !checks.contains(name));
+    let off: String = off.map(|name| format!("[{name}]\nenabled = false\n")).collect();
     let text = fs::read_to_string(&config).unwrap().replace("\"none\"", &format!("\"spawn\"\nrules = [{rules:?}]"));
     fs::write(&config, format!("{text}[services]\nenabled = false\n{off}")).unwrap();
     config
