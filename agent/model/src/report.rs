@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nodewell_printable::is_hidden;
+use nodewell_printable::{is_hidden, selects_a_form};
 
 use crate::{
     Condition, ConditionStatus, DeviceFacts, Event, Hardware, Status,
@@ -219,7 +219,7 @@ fn check_subject(subject: Option<&str>) -> Result<(), String> {
         Some(subject) if !(1..=SUBJECT_LIMIT_BYTES).contains(&subject.len()) => {
             Err(format!("takes 1 to {SUBJECT_LIMIT_BYTES} bytes, not {}; leave it out if there is none", subject.len()))
         }
-        Some(subject) if subject.contains(is_hidden) => {
+        Some(subject) if subject.contains(|sign| is_hidden(sign) || selects_a_form(sign)) => {
             Err(format!("takes one line without control or invisible characters, not {:?}", cut(subject, 64)))
         }
         _ => Ok(()),

@@ -16,15 +16,21 @@ fn reorders(sign: char) -> bool {
 }
 
 /// What is not seen where it stands: Unicode's Default_Ignorable_Code_Point (`DerivedCoreProperties.txt` of 16.0), such
-/// as fillers, variation selectors and tags, which spell text that is not seen; and the marks of annotations.
+/// as fillers and tags, which spell text that is not seen, but for what [`selects_a_form`]; and the marks of annotations.
 fn has_no_width(sign: char) -> bool {
     matches!(
         sign,
-        '\u{ad}' | '\u{34f}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}'
+        '\u{ad}' | '\u{34f}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180e}' | '\u{200b}'..='\u{200d}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e00ff}' | '\u{e01f0}'..='\u{e0fff}'
     )
+}
+
+/// A variation selector: it has no width and picks a form of the character before it, as in emoji, Japanese names and
+/// Mongolian. Text keeps it; in a name two that look the same would be two.
+#[must_use]
+pub fn selects_a_form(sign: char) -> bool {
+    matches!(sign, '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
 /// Line and paragraph separators; U+0085 is a control character.
@@ -59,11 +65,13 @@ mod tests {
             '\u{2069}',
             '\u{feff}',
             '\u{e0041}',
-            '\u{fe0f}',
             '\u{3164}',
-            '\u{e0100}',
+            '\u{e0fff}',
         ] {
-            assert!(is_hidden(sign), "{sign:?}");
+            assert!(is_hidden(sign) && !selects_a_form(sign), "{sign:?}");
+        }
+        for sign in ['\u{180b}', '\u{fe0f}', '\u{e0100}'] {
+            assert!(!is_hidden(sign) && selects_a_form(sign), "{sign:?}");
         }
     }
 }

@@ -16,7 +16,7 @@ pub struct Places {
 
 impl Places {
     pub(crate) fn shown(&self) -> Option<String> {
-        const TOP: &str = "it stands above the line of the first table";
+        const TOP: &str = "it must stand above the line of the first table";
         match (self.top, self.tables.is_empty()) {
             (false, true) => None,
             (true, true) => Some(TOP.to_owned()),

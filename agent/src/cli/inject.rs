@@ -3,12 +3,13 @@
 mod way;
 
 use std::{
-    fs::{self, OpenOptions},
+    fs::{self, Metadata, OpenOptions},
     io::{self, Write},
-    os::unix::fs::FileTypeExt,
+    os::unix::fs::{FileTypeExt, MetadataExt},
 };
 
 use clap::Args;
+use nix::sys::stat::makedev;
 use nodewell_client::Client;
 use nodewell_model::{
     Name,
@@ -17,12 +18,14 @@ use nodewell_model::{
 };
 
 use super::{
-    error::{CommandError, NO_PERMISSION, SOFTWARE, TEMPORARY},
+    error::{CONFIG, CommandError, NO_PERMISSION, SOFTWARE, TEMPORARY},
     out::Out,
     output::Output,
 };
 use way::{Known, Printer, Way};
 
+/// `/dev/kmsg` (`Documentation/admin-guide/devices.txt`: 1 char, 11).
+const KMSG: u64 = makedev(1, 11);
 /// Reads the kernel log.
 const MONITOR: &str = "kernel-monitor";
 
@@ -57,7 +60,7 @@ impl Inject {
         refuse_if_muted(&view, &self.reason)?;
         let request = InjectRequest { reason: self.reason, condition: self.condition };
         let answer: InjectAnswer = client.post("/v1/inject", &request).await?;
-        refuse_if_a_file(&answer.kmsg)?;
+        refuse_if_no_log(&answer.kmsg)?;
         let before = Known::now(client, &answer.reason).await?;
         write_record(&answer)?;
         let mut way = Way::new(client, Printer { out, form: self.output.document() }, &answer);
@@ -96,11 +99,15 @@ fn refuse_if_muted(view: &NodeView, reason: &Name) -> Result<(), CommandError> {
     ))
 }
 
-/// The kernel alone makes a record of what is written, with its sequence number and time.
-fn refuse_if_a_file(kmsg: &str) -> Result<(), CommandError> {
-    let is_file = fs::metadata(kmsg).is_ok_and(|found| !found.file_type().is_char_device());
-    let error = || format!("{kmsg}, which [kmsg] names, is a file and no kernel's log; nothing was written to it");
-    if is_file { Err(CommandError::new(TEMPORARY, error())) } else { Ok(()) }
+/// The kernel alone makes a record of what is written, with its sequence number and time. What is not there, or cannot
+/// be looked at, the write names.
+fn refuse_if_no_log(kmsg: &str) -> Result<(), CommandError> {
+    let is_another = |found: Metadata| !found.file_type().is_char_device() || found.rdev() != KMSG;
+    if fs::metadata(kmsg).is_ok_and(is_another) {
+        let error = format!("{kmsg}, which [kmsg] names, is not the kernel's log device; nothing was written to it");
+        return Err(CommandError::new(CONFIG, error));
+    }
+    Ok(())
 }
 
 /// One write is one record (`Documentation/ABI/testing/dev-kmsg`).
@@ -148,11 +155,10 @@ mod tests {
     #[test]
     fn nothing_is_written_to_a_file_in_place_of_the_log() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let refused = |path: &Path| refuse_if_a_file(&path.display().to_string()).map_err(|error| error.to_string());
-        assert!(
-            refused(file.path()).unwrap_err().ends_with("is a file and no kernel's log; nothing was written to it")
-        );
-        assert_eq!(refused(Path::new("/dev/null")), Ok(()));
+        let refused = |path: &Path| refuse_if_no_log(&path.display().to_string()).map_err(|error| error.to_string());
+        for other in [file.path(), Path::new("/dev/null"), Path::new("/tmp")] {
+            assert!(refused(other).unwrap_err().ends_with("is not the kernel's log device; nothing was written to it"));
+        }
         assert_eq!(refused(Path::new("/nonexistent")), Ok(()), "the write says why");
     }
 

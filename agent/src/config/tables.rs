@@ -88,7 +88,9 @@ impl Table for Config {
         let once = once.iter().filter_map(|part| part.name_if_it_has(key)).map(str::to_owned);
         let listed = Self::listed().into_iter().filter(|table| table.names().contains(&key));
         let tables = once.chain(listed.map(|table| format!("[[{}]]", table.name))).collect();
-        Places { top: Self::keys().iter().any(|known| known.name == key), tables }
+        // As the short form of its `path`.
+        let is_short = key == "socket";
+        Places { top: is_short || Self::keys().iter().any(|known| known.name == key), tables }
     }
 
     fn read_others(&mut self, section: Section<'_>, report: &mut Report<'_>) {

@@ -69,7 +69,7 @@ fn a_key_outside_its_table_names_where_it_belongs() {
     for (text, expected) in [
         ("heartbeat = \"4m\"\n", "in the config; it is a key of [apiserver], whose line must stand above it"),
         ("[clock]\nzombies = [2, 1]\n", "in [clock]; it is a key of [limits], whose line must stand above it"),
-        ("[clock]\nnode-name = \"a\"\n", "in [clock]; it stands above the line of the first table"),
+        ("[clock]\nnode-name = \"a\"\n", "in [clock]; it must stand above the line of the first table"),
         (
             "[disk]\nmin-interval = \"1m\"\n",
             "; did you mean \"interval\"? Or else it is a key of [repair], whose line must stand above it",

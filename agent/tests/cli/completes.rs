@@ -11,7 +11,7 @@ fn completed(script: &str, line: &str) -> BTreeSet<String> {
          printf '%s\\n' \"${{COMPREPLY[@]}}\"",
         words.len() - 1
     );
-    let output = Command::new("bash").args(["--norc", "-c", &asked]).output().unwrap();
+    let output = Command::new("bash").env("LC_ALL", "C").args(["--norc", "-c", &asked]).output().unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
 }

@@ -40,7 +40,7 @@ fn a_key_outside_its_table_names_where_it_belongs() {
     let of = |text: &str| refusal(text).remove(0);
     let kubeconfig = of("[leader]\nkubeconfig = \"/a\"\n");
     assert!(
-        kubeconfig.contains("in [leader]; it stands above the line of the first table, or is a key of "),
+        kubeconfig.contains("in [leader]; it must stand above the line of the first table, or is a key of "),
         "{kubeconfig}"
     );
     let of_leader = of("retry = \"2s\"\n");

@@ -12,6 +12,9 @@ use crate::cli::{
     rules::RuleChoice,
 };
 
+/// For a daemon that calls its reason like its condition.
+const BOTH: &str = "one of that very name is muted with --condition";
+
 /// What is known here of a reason before it is muted.
 #[derive(Debug, PartialEq)]
 pub(super) enum Standing {
@@ -60,8 +63,8 @@ fn judge(key: &MuteKey, known: &Names, view: Option<&NodeView>) -> Result<Standi
         return match present {
             // Beside a condition the first word is meant as a reason. A daemon may call both alike.
             _ if condition.is_some() => Ok(Standing::Unknown(text)),
-            Some(problem) => Err(format!("{text}, such as {}", problem.reason)),
-            None if known.turned.contains(reason) => Err(format!("{text}: see `nodewell explain {reason}`")),
+            Some(problem) => Err(format!("{text}, such as {} ({BOTH})", problem.reason)),
+            None if known.turned.contains(reason) => Err(format!("{text}: see `nodewell explain {reason}` ({BOTH})")),
             None => Ok(Standing::Unknown(text)),
         };
     }
@@ -119,12 +122,14 @@ mod tests {
             (
                 "MyDaemonUnhealthy",
                 None,
-                "MyDaemonUnhealthy is a condition; a mute takes a reason of it, such as MyDaemonBackendLost",
+                "MyDaemonUnhealthy is a condition; a mute takes a reason of it, such as MyDaemonBackendLost (one of \
+                 that very name is muted with --condition)",
             ),
             (
                 "DiskUnhealthy",
                 None,
-                "DiskUnhealthy is a condition; a mute takes a reason of it: see `nodewell explain DiskUnhealthy`",
+                "DiskUnhealthy is a condition; a mute takes a reason of it: see `nodewell explain DiskUnhealthy` (one \
+                 of that very name is muted with --condition)",
             ),
             ("RaidProblem", None, "warning: RaidProblem is a condition; a mute takes a reason of it"),
             (

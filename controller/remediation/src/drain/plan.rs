@@ -18,7 +18,7 @@ use super::{
 /// Pods are listed again so often: a pod that is gone, or a new one, is seen within it.
 const RELIST_INTERVAL: Duration = Duration::from_secs(1);
 /// Of what was not evicted because of another pod.
-const NOT_ASKED: &str = "it is asked to go once no other pod is in the way";
+const NOT_ASKED: &str = "it was not asked to go: another pod stands in the way";
 /// A record is not a log.
 const MAX_LINES: usize = 10;
 

@@ -366,11 +366,11 @@ fn check_option(agent: &str, name: &str, kind: &ParameterKind, value: &str) -> R
     if let Some(why) = forbidden::why(name) {
         return Err(format!("may not be set here: {why}"));
     }
+    let is_sound = || check_value(agent, name, value).map_or(Ok(()), |why| Err(format!("is {value:?}, which {why}")));
     match kind {
-        ParameterKind::Text => {
-            check_value(agent, name, value).map_or(Ok(()), |why| Err(format!("is {value:?}, which {why}")))
-        }
-        ParameterKind::Integer | ParameterKind::Second if value.parse::<u32>().is_ok() => Ok(()),
+        ParameterKind::Text => is_sound(),
+        // No port is a number of any size.
+        ParameterKind::Integer | ParameterKind::Second if value.parse::<u32>().is_ok() => is_sound(),
         ParameterKind::Integer | ParameterKind::Second => Err(format!("is {value}, not a whole number")),
         ParameterKind::Boolean if is_boolean(value) => Ok(()),
         ParameterKind::Boolean => Err(format!("is {value}; there are on, yes, true, 1 and off, no, false, 0")),

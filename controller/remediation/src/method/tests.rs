@@ -27,6 +27,7 @@ const XML: &str = r#"<?xml version="1.0" ?>
  <parameter name="password_script"><getopt mixed="-S, --password-script=[script]"/><content type="string"/></parameter>
  <parameter name="ssl-insecure" ><getopt mixed="--ssl-insecure"/><content type="boolean"/></parameter>
  <parameter name="privlvl"><getopt mixed="-L, --privlvl=[level]"/><content type="select"><option value="user"/><option value="operator"/></content></parameter>
+ <parameter name="ipport"><getopt mixed="-u, --ipport=[port]"/><content type="integer" default="443"/></parameter>
  <parameter name="power_timeout"><getopt mixed="--power-timeout=[seconds]"/><content type="second" default="20"/></parameter>
  <parameter name="power_wait"><getopt mixed="--power-wait=[seconds]"/><content type="second" default="0"/></parameter>
  <parameter name="ipmitool_path"><getopt mixed="--ipmitool-path=[path]"/><content type="string" default="/usr/bin/ipmitool"/></parameter>
@@ -180,6 +181,7 @@ fn options_are_held_to_the_agents_metadata() {
         ("methd=onoff", "fence_test has no option methd; `fence_test -o metadata` has them all"),
         ("power_timeout=long", "power_timeout is long, not a whole number"),
         ("power_timeout=-1", "not a whole number"),
+        ("ipport=84430", "ipport is \"84430\", which is no port; write a number"),
         ("power_timeout=6000", "more than 600 s"),
         ("ssl_insecure=maybe", "ssl_insecure is maybe"),
         ("privlvl=root", "privlvl is root; there are user, operator"),

@@ -16,7 +16,7 @@ fn a_pod_in_the_way_ends_the_drain_before_anything_is_evicted() {
     let verdict = next.verdict.unwrap();
     assert!(!verdict.done);
     assert!(verdict.refused_evictions[0].starts_with("shop/bare: no controller"), "{verdict:?}");
-    assert_eq!(verdict.refused_evictions[1..], ["shop/a: it is asked to go once no other pod is in the way"]);
+    assert_eq!(verdict.refused_evictions[1..], ["shop/a: it was not asked to go: another pod stands in the way"]);
 }
 
 #[test]

@@ -17,6 +17,8 @@ use crate::{
 
 /// The kubelet reports it half a minute after containerd has answered last.
 const NOT_READY: Duration = Duration::from_secs(150);
+/// What the kubelet said of the runtime is over after five minutes without it, and 30 s later where it ended twice.
+const QUIET: Duration = Duration::from_secs(420);
 /// systemd starts a controller 5 s after its end; the Lease of one that was killed lasts for 15 s.
 const LED: Duration = Duration::from_secs(60);
 const CONTROLLER: &str = "nodewell-controller.service";
@@ -38,7 +40,7 @@ pub(super) fn runtime_stopped(cluster: &Cluster, trial: &mut Trial<'_>) -> Resul
     let lasted = found.and_then(|()| trial.last());
     inside.sh("systemctl start containerd");
     lasted?;
-    trial.over(cluster, OVER)
+    trial.over(cluster, QUIET)
 }
 
 /// systemd starts it again, and it goes on with what it knew.
