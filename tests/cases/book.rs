@@ -15,7 +15,7 @@ pub(crate) fn list(suite: &mut Suite) {
 }
 
 /// Page, beginning and reason of what is run in no case as it stands.
-const NOT_RUN: [(&str, &str, &str); 19] = [
+const NOT_RUN: [(&str, &str, &str); 17] = [
     ("start.md", "make deb", "the cases install packages that packaging/build made in the same way"),
     ("install.md", "dnf install", "no Red Hat system can be had; release_dnf installs into a root"),
     ("install.md", "install -D -m 0644 nodewell-", "no loop device in a container; release_sysext merges a folder"),
@@ -23,9 +23,7 @@ const NOT_RUN: [(&str, &str, &str); 19] = [
     ("install.md", "cp -r /usr/share/nodewell/selinux", "the guest case `selinux` does it in enforcing mode"),
     ("identity.md", "kubeadm", "no kubeadm; the case `enroll` enrols by a bootstrap token"),
     ("identity.md", "nodewell doctor", "no machine with an agent has an API server; doctor_identity asks the same"),
-    ("in-the-cluster.md", "packaging/helm/make", "in_the_cluster runs it where there is a helm"),
     ("in-the-cluster.md", "helm upgrade", "no Prometheus operator, whose kinds it needs"),
-    ("in-the-cluster.md", "helm uninstall", "in_the_cluster runs it where there is a helm"),
     ("ansible.md", "cd packaging/ansible", "ansible_rollout plays it with an inventory of booted machines"),
     ("ansible.md", "ansible-playbook", "the same"),
     ("external-remediation.md", "kubectl apply -f /usr/share/doc", "no kinds of medik8s"),
