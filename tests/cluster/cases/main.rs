@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod agent_silent;
 mod announced_reboot;
 mod api_server_away;
 mod api_servers_roll;
@@ -36,6 +37,7 @@ fn main() -> std::process::ExitCode {
     let mut suite = nodewell_tests::suite::Suite::default();
     let behaviours = [
         // The longest first: nothing waits for them at the end.
+        agent_silent::list,
         own_kernel::list,
         announced_reboot::list,
         pods_zombies::list,
