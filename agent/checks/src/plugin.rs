@@ -8,7 +8,7 @@ pub mod result;
 pub mod schedule;
 pub mod states;
 
-pub use cgroups::{Limits, MemoryKill, Own, PluginCgroups, RunCgroup};
+pub use cgroups::{Limits, MemoryKill, Own, PluginCgroups, RunCgroup, undivide_after_main_process};
 pub use orphans::Orphans;
 pub use program::{Program, ProgramError};
 pub use result::{PluginStatus, RunEnd, RunResult, judge};

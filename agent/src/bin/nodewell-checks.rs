@@ -1,6 +1,6 @@
 //! `nodewell-checks`: what the agent does beside its core, in processes with privileges of their own.
 
-use std::{io, process::ExitCode};
+use std::{io, path::Path, process::ExitCode};
 
 use nodewell_agent::{
     check_process::{self, ChecksCommand, ChecksCommandLine, Group, RunFlags, Setup, WorkerFlags},
@@ -10,6 +10,7 @@ use nodewell_agent::{
 };
 use nodewell_checks::{
     disk::megaraid::node::{Made, make},
+    plugin::undivide_after_main_process,
     probe::Roots,
     systemd::{DEADLINE, Manager},
 };
@@ -30,6 +31,10 @@ fn main() -> ExitCode {
         ChecksCommand::Worker(flags) => worker(&flags),
         ChecksCommand::SystemStops { bus } => system_stops(&bus),
         ChecksCommand::RaidNode => raid_node(),
+        ChecksCommand::UndivideCgroup => {
+            undivide_after_main_process(Path::new("/proc"));
+            ExitCode::SUCCESS
+        }
         ChecksCommand::Repair(flags) => repair(flags),
     }
 }

@@ -39,6 +39,9 @@ pub enum ChecksCommand {
     /// Make the device through which RAID cards are asked, which the kernel makes not by itself; runs as root
     #[command(hide = true)]
     RaidNode,
+    /// Make the service's cgroup one that systemd can start it in again, after its main process was killed
+    #[command(hide = true)]
+    UndivideCgroup,
     /// Restart units of a fixed list while they are broken, and not too often; off unless configured, runs as root
     Repair(RepairFlags),
 }

@@ -12,6 +12,7 @@ mod fabric_port;
 mod hung_mount;
 mod hung_task;
 mod inventory;
+mod killed_beside_stuck;
 mod machine_checks;
 mod many_disks;
 mod memory_errors;
@@ -41,6 +42,7 @@ fn main() -> std::process::ExitCode {
         slow_disks::list,
         selinux::list,
         plugin_limits::list,
+        killed_beside_stuck::list,
         block_errors::list,
         device_mapper::list,
         disk_rights::list,

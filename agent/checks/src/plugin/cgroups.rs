@@ -19,6 +19,8 @@ use crate::cgroup::{self, Cgroups};
 /// Ours within the service's: processes live in leaves only ("no internal processes", cgroups(7)).
 const OURS: &str = "check-process";
 const THEIRS: &str = "plugins";
+/// Of systemd's own, in a delegated cgroup: what it starts beside or after the main process.
+const CONTROL: &str = "/.control";
 const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
 /// Beside our leaf and theirs: what the kernel takes for the cgroups themselves, and systemd's shell at a reload.
 const SLACK_BYTES: u64 = 16 << 20;
@@ -111,14 +113,29 @@ impl PluginCgroups {
 }
 
 impl Drop for PluginCgroups {
-    /// A restarted service starts in the service's own cgroup, which must be a leaf again if anything is left of this
-    /// run.
     fn drop(&mut self) {
-        let Some(service) = self.folder.parent() else { return };
-        for controller in CONTROLLERS {
-            let disabled = put(&self.folder.join("cgroup.subtree_control"), &format!("-{controller}"));
-            let _ = disabled.and_then(|()| put(&service.join("cgroup.subtree_control"), &format!("-{controller}")));
+        if let Some(service) = self.folder.parent() {
+            undivide(service);
         }
+    }
+}
+
+/// For a service whose main process was killed and could not do it itself, by a process that systemd starts after that
+/// (`ExecStopPost=`). Nothing is done in any other process.
+pub fn undivide_after_main_process(proc: &Path) {
+    let own = own_path(proc).unwrap_or_default();
+    let service = own.strip_suffix(CONTROL).and_then(|service| of_service(proc, service));
+    if let Some(service) = service {
+        undivide(&service);
+    }
+}
+
+/// A restarted service starts in the service's own cgroup, which must be a leaf again if anything is left of this run: a
+/// worker that hangs in the kernel. systemd could put no process into it (EBUSY), and would try again for ever.
+fn undivide(service: &Path) {
+    for controller in CONTROLLERS {
+        let disabled = put(&service.join(THEIRS).join("cgroup.subtree_control"), &format!("-{controller}"));
+        let _ = disabled.and_then(|()| put(&service.join("cgroup.subtree_control"), &format!("-{controller}")));
     }
 }
 
@@ -186,13 +203,21 @@ fn left_over(theirs: &Path) -> impl Iterator<Item = RunCgroup> {
     folders.map(|entry| RunCgroup { folder: entry.path() })
 }
 
-/// Where this process is in the tree of version 2, as a folder.
+/// The service's cgroup, as a folder.
 fn own_cgroup(proc: &Path) -> Option<PathBuf> {
-    let tree = mountinfo::read(proc).ok()?.into_iter().find(|mount| mount.filesystem == "cgroup2")?;
-    let groups = cgroup::read(&proc.join("self")).ok()??;
-    let path = Cgroups::parse(&groups).unified_path()?;
+    let own = own_path(proc)?;
     // Check processes of earlier starts were moved; the service is one above.
-    let path = path.strip_suffix(&format!("/{OURS}")).unwrap_or(path);
+    of_service(proc, own.strip_suffix(&format!("/{OURS}")).unwrap_or(&own))
+}
+
+/// Where this process is in the tree of version 2.
+fn own_path(proc: &Path) -> Option<String> {
+    let groups = cgroup::read(&proc.join("self")).ok()??;
+    Cgroups::parse(&groups).unified_path().map(str::to_owned)
+}
+
+fn of_service(proc: &Path, path: &str) -> Option<PathBuf> {
+    let tree = mountinfo::read(proc).ok()?.into_iter().find(|mount| mount.filesystem == "cgroup2")?;
     let below = Path::new(path).strip_prefix(&tree.root).ok()?;
     // The root of the tree belongs to no service.
     (below != Path::new("")).then(|| Path::new(&tree.mount_point).join(below))

@@ -33,6 +33,30 @@ fn the_own_cgroup_is_found_below_its_mount() {
     assert_eq!(own_cgroup(proc.path()), None);
 }
 
+#[test]
+fn only_what_runs_after_the_main_process_makes_the_cgroup_whole_again() {
+    let root = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = root.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let controls = ["tree/a.service/cgroup.subtree_control", "tree/a.service/plugins/cgroup.subtree_control"];
+    let mount = root.path().join("tree");
+    write("proc/self/mountinfo", &format!("30 23 0:26 / {} rw - cgroup2 cgroup2 rw\n", mount.display()));
+    let written_by = |cgroup: &str| {
+        controls.iter().for_each(|control| write(control, ""));
+        write("proc/self/cgroup", &format!("0::{cgroup}\n"));
+        undivide_after_main_process(&root.path().join("proc"));
+        controls.map(|control| fs::read_to_string(root.path().join(control)).unwrap())
+    };
+    for other in ["/a.service", "/a.service/check-process", "/a.service/.control/x", "/.control", "/"] {
+        assert_eq!(written_by(other), ["", ""], "{other}");
+    }
+    // Files of no kernel: what is written last lies over what was before.
+    assert!(written_by("/a.service/.control").iter().all(|text| text.starts_with("-cpu")));
+}
+
 /// A service's cgroup with these limits, and the files in it that the kernel would make.
 fn service(memory_max: &str, pids_max: &str) -> tempfile::TempDir {
     let service = tempfile::tempdir().unwrap();
@@ -131,7 +155,10 @@ struct Tree {
 impl Tree {
     fn mounted() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
-        let mounted = Command::new("mount").args(["-t", "cgroup2", "none"]).arg(folder.path()).status();
+        let known = mountinfo::read(Path::new("/proc")).ok()?.into_iter().find(|mount| mount.filesystem == "cgroup2");
+        // They are the hierarchy's: what mounts it last sets them for all (`nsdelegate`).
+        let options = known.map_or_else(|| "rw".to_owned(), |mount| mount.super_options.join(","));
+        let mounted = Command::new("mount").args(["-t", "cgroup2", "-o", &options, "none"]).arg(folder.path()).status();
         mounted.is_ok_and(|status| status.success()).then_some(Self { folder })
     }
 }
