@@ -76,18 +76,13 @@ whole: ## whole-program tests: the real binaries against the real thing
 	$(CARGO) build $(PROGRAMS) --locked
 	$(CARGO) test --workspace --test whole --locked --no-fail-fast
 
-# What is up is asked and ordered by the program that is there: a plug is not pulled a build later. What that refuses of this
-# machine at its start is said before minutes of a build.
+# What is up is asked and ordered by the program that is there: a plug is not pulled a build later.
 cluster: toolchain ## a real small Kubernetes cluster with nodewell on this machine (ARGS=down; ARGS=--help: all commands)
-	@case "$(firstword $(ARGS))" in "" | up) $(MAKE) --no-print-directory cgroups ;; esac
 	@case "$(firstword $(ARGS))" in "" | up | -*) $(MAKE) --no-print-directory ARGS= cluster-programs ;; esac
 	@target/debug/nodewell-cluster $(ARGS)
 cluster-programs: deps
 	$(CARGO) build $(PROGRAMS) --bin nodewell-pages --bin nodewell-cluster --locked
-cgroups:
-	@[ ! -e /sys/fs/cgroup/cgroup.procs ] || [ "$${NODEWELL_TRY_CGROUP2+set}" ] || { echo "kubelets in containers were not tried" \
-	  "where cgroups are of version 2; NODEWELL_TRY_CGROUP2=1 tries it" >&2; exit 69; }
-.PHONY: cluster-programs cgroups
+.PHONY: cluster-programs
 
 soak: toolchain cluster-programs ## plant faults in a real cluster, one after another for three hours, and judge each act (ARGS="--faults 10"; ARGS=--help)
 	@target/debug/nodewell-cluster soak $(ARGS)

@@ -62,14 +62,14 @@ fn the_next_one_goes_on() {
 /// What it asks for from now on is more than there is.
 fn kill_for_memory(agent: &Agent) {
     let memory = Cgroup::with_controller("memory", &format!("nodewell-killed-{}", agent.pid())).unwrap();
-    memory.write("memory.limit_in_bytes", "4096");
-    memory.write("cgroup.procs", &agent.pid().to_string());
+    memory.limit_memory(4096);
+    memory.take(agent.pid());
     until("the kernel kills it", || {
         let _ = agent.get("/v1/status");
         let stat = fs::read_to_string(format!("/proc/{}/stat", agent.pid())).unwrap_or_default();
         stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('Z')).then_some(())
     });
-    assert!(memory.read("memory.oom_control").contains("oom_kill 1"), "{}", memory.read("memory.oom_control"));
+    assert_eq!(memory.memory_kills(), 1);
 }
 
 struct End<'a>(&'a AtomicBool);

@@ -43,8 +43,7 @@ fn it_sheds_counts_and_lives() {
     cluster.as_double().fail_all(Fault::status(503));
     let memory = Cgroup::with_controller("memory", &format!("nodewell-test-limit-{}", std::process::id())).unwrap();
     let agent = start(&cluster, &memory);
-    let begins_with = held(&memory);
-    memory.write("memory.limit_in_bytes", &(begins_with + ROOM).to_string());
+    memory.limit_memory(memory.anonymous_bytes() + ROOM);
     let known = || agent.daemon("kernel-monitor").map_or(0, |monitor| monitor.records + monitor.lost);
     let before = stable("nothing is read yet", known);
     flood(&agent, &memory);
@@ -60,9 +59,8 @@ fn it_sheds_counts_and_lives() {
     });
     assert!(agent.get("/readyz").unwrap().status.is_success());
     assert!(agent.condition("TestUnhealthy").unwrap().problems.len() < LINES, "what it holds is bounded");
-    let hits: u64 = memory.read("memory.failcnt").trim().parse().unwrap();
-    assert!(hits > 0, "the limit was never reached: {} at most", memory.read("memory.max_usage_in_bytes"));
-    assert!(memory.read("memory.oom_control").contains("oom_kill 0"), "{}", memory.read("memory.oom_control"));
+    assert!(memory.limit_hits() > 0, "the limit was never reached");
+    assert_eq!(memory.memory_kills(), 0);
 }
 
 fn start(cluster: &Cluster, memory: &Cgroup) -> Agent {
@@ -71,13 +69,6 @@ fn start(cluster: &Cluster, memory: &Cgroup) -> Agent {
     io::copy(&mut File::open(binary("nodewelld")).unwrap(), &mut io::sink()).unwrap();
     let plan = plan_on(cluster, "memory-limit").rules(&[TEST_RULES, LINE_RULE].concat());
     plan.wrapped_in(memory.enter()).start()
-}
-
-/// What the processes in there hold, without the page cache.
-fn held(memory: &Cgroup) -> u64 {
-    let statistics = memory.read("memory.stat");
-    let held = statistics.lines().find_map(|line| line.strip_prefix("rss "));
-    held.and_then(|bytes| bytes.parse().ok()).unwrap_or_else(|| panic!("no rss in {statistics}"))
 }
 
 /// Written by a process under the same limit, so that what is written counts, too.

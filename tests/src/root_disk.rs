@@ -102,19 +102,13 @@ impl RootDisk {
         let frozen = Frozen(self);
         // Locked pages of a file, too, are lost so where its filesystem has large folios.
         fs::write("/proc/sys/vm/compact_memory", "1").unwrap();
-        self.limit(1);
+        self.reads.throttle(&self.disk.numbers());
         // Mapped pages that are not locked are taken away here, all others with the file's.
-        self.memory.write("memory.force_empty", "0");
+        self.memory.reclaim();
         self.forget_pages();
         let mut argv = self.reads.enter();
         argv.extend(["cat".into(), self.disk.mount_point().join(UNREAD).into_os_string()]);
         Hang { _frozen: frozen, _alone: alone, stranger: Process::start(&argv, Path::new("/dev/null")).unwrap() }
-    }
-
-    fn limit(&self, bytes_per_second: u64) {
-        let limit = format!("{} {bytes_per_second}", self.disk.numbers());
-        self.reads.write("blkio.throttle.read_bps_device", &limit);
-        self.reads.write("blkio.throttle.write_bps_device", &limit);
     }
 
     /// What no process has mapped is read from the disk the next time.
@@ -159,7 +153,7 @@ struct Frozen<'a>(&'a RootDisk);
 
 impl Drop for Frozen<'_> {
     fn drop(&mut self) {
-        self.0.limit(0);
+        self.0.reads.let_go(&self.0.disk.numbers());
         let thawed = Command::new("fsfreeze").arg("--unfreeze").arg(self.0.disk.mount_point()).status();
         assert!(thawed.is_ok_and(|status| status.success()), "the disk stays frozen");
     }

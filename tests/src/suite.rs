@@ -28,7 +28,7 @@ pub enum Need {
     LoopDevice,
     /// Root, and cgroups that can be made.
     Cgroup,
-    /// Root, and this cgroup controller in a hierarchy of version 1.
+    /// Root, and this cgroup controller, by its name of version 1.
     Controller(&'static str),
     /// Root, `systemd-journald` and a private mount namespace.
     Journald,

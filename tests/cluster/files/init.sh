@@ -1,5 +1,6 @@
 #!/bin/sh
-# PID 1 until systemd is. systemd-nspawn mounts hierarchies of version 1 read-only, and a kubelet makes cgroups there.
+# PID 1 until systemd is. systemd-nspawn mounts hierarchies of version 1 read-only, and a kubelet makes cgroups there; that of
+# version 2 is writable.
 mount -o remount,rw /sys/fs/cgroup
 for hierarchy in /sys/fs/cgroup/*/; do
   mount -o remount,rw,bind "$hierarchy" 2>/dev/null || mount -o remount,rw "$hierarchy" 2>/dev/null

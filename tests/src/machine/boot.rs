@@ -69,13 +69,13 @@ pub(super) fn wait_until_up(machine: &Machine) {
 }
 
 fn argv(hardware: &Hardware, kmsg: &Path, cgroup: &Cgroup) -> Vec<OsString> {
-    // The shell stays: it is the first process of the namespace. It stays outside of the machine's cgroup: systemd-nspawn
-    // enables controllers of version 2 for the container's, which the kernel refuses (EBUSY) while one that is no leaf has
-    // a process of its own.
+    // The shell stays: it is the first process of the namespace. It stays outside of the machine's cgroup, which systemd-nspawn
+    // divides.
     let unified = hardware.controllers.unified_hierarchy();
     let script = format!(
-        "(\n{}export SYSTEMD_NSPAWN_UNIFIED_HIERARCHY={unified} SYSTEMD_NSPAWN_API_VFS_WRITABLE=network\n\
+        "{}(\n{}export SYSTEMD_NSPAWN_UNIFIED_HIERARCHY={unified} SYSTEMD_NSPAWN_API_VFS_WRITABLE=network\n\
          exec systemd-nspawn \"$@\"\n)\nexit $?",
+        cgroup.wait_beside(),
         cgroup.enter()
     );
     let mut argv: Vec<OsString> = OWN_NAMESPACE.map(OsString::from).to_vec();

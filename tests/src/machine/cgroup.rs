@@ -12,6 +12,7 @@ use std::{
 };
 
 use crate::{
+    cgroup::give_on,
     leftovers::is_dead,
     wait::{PATIENCE, found_within},
 };
@@ -53,25 +54,18 @@ impl Controllers {
     }
 }
 
-/// What a kubelet needs in the machine, where there is one hierarchy for all.
-const NEEDED: [&str; 4] = ["cpuset", "cpu", "memory", "pids"];
-/// Set to any value it has machines with [`Controllers::All`] tried where cgroups are of version 2.
-const TRY_UNIFIED: &str = "NODEWELL_TRY_CGROUP2";
+/// What a kubelet and its pods need in the machine, where there is one hierarchy for all.
+const NEEDED: [&str; 5] = ["cpuset", "cpu", "io", "memory", "pids"];
 
 /// Why no machine with [`Controllers::All`] can be booted here, if none can.
 #[must_use]
 pub fn controllers_unmet() -> Option<String> {
-    if !is_unified() {
-        return None;
-    }
-    let enabled = fs::read_to_string(Path::new(ROOT).join("cgroup.subtree_control")).unwrap_or_default();
-    let is_enabled = |name: &&str| enabled.split_whitespace().any(|enabled| enabled == *name);
-    if let Some(missing) = NEEDED.into_iter().find(|name| !is_enabled(name)) {
-        let enable = format!("echo +{missing} >{ROOT}/cgroup.subtree_control");
-        return Some(format!("needs the cgroup controller {missing}: `{enable}`"));
-    }
-    let untried = "kubelets in containers were not tried where cgroups are of version 2";
-    std::env::var_os(TRY_UNIFIED).is_none().then(|| format!("{untried}; {TRY_UNIFIED}=1 tries it"))
+    let why = is_unified().then(|| give_on_all(Path::new(ROOT)).err()).flatten();
+    why.map(|why| format!("needs cgroup controllers for a kubelet: {why}"))
+}
+
+fn give_on_all(folder: &Path) -> io::Result<()> {
+    NEEDED.into_iter().try_for_each(|controller| give_on(folder, controller))
 }
 
 /// Whether all controllers are in the one hierarchy of version 2.
@@ -102,6 +96,13 @@ fn folder(line: &str) -> Option<PathBuf> {
     Some(Path::new(ROOT).join(hierarchy).join(path.trim_start_matches('/')))
 }
 
+/// Of the one hierarchy of version 2, what waits outside of the machine: systemd-nspawn takes the controllers of its PID 1's
+/// cgroup for those that there are, and gives them all to the machine, or none.
+const STARTER: &str = "starter";
+/// And the machine itself: a cgroup that gives controllers on has no process of its own (EBUSY), and systemd-nspawn makes two
+/// within its own.
+const MACHINE: &str = "machine";
+
 /// Folders in the hierarchies that systemd-nspawn uses; removed when dropped.
 #[derive(Debug)]
 pub(super) struct Cgroup(Vec<PathBuf>);
@@ -121,13 +122,25 @@ impl Cgroup {
             fs::create_dir(&folder)?;
             made.0.push(folder.clone());
             inherit_cpuset(&parent, &folder)?;
+            if is_unified() {
+                divide(&folder, controllers)?;
+            }
         }
         Ok(made)
     }
 
+    /// What a shell runs that waits for the machine and is not in it.
+    pub(super) fn wait_beside(&self) -> String {
+        if is_unified() { self.enter_part(STARTER) } else { String::new() }
+    }
+
     /// What a shell runs to move itself in.
     pub(super) fn enter(&self) -> String {
-        entering(&self.0)
+        if is_unified() { self.enter_part(MACHINE) } else { entering(&self.0) }
+    }
+
+    fn enter_part(&self, name: &str) -> String {
+        entering(&self.0.iter().map(|folder| folder.join(name)).collect::<Vec<_>>())
     }
 }
 
@@ -140,6 +153,14 @@ impl Drop for Cgroup {
             }
         }
     }
+}
+
+fn divide(folder: &Path, controllers: Controllers) -> io::Result<()> {
+    if controllers == Controllers::All {
+        give_on_all(Path::new(ROOT))?;
+        give_on_all(folder)?;
+    }
+    [STARTER, MACHINE].iter().try_for_each(|name| fs::create_dir(folder.join(name)))
 }
 
 /// A new cpuset of version 1 is empty, and takes no process before it has processors and memory.
