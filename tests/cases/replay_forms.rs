@@ -34,18 +34,21 @@ const LONG: Duration = Duration::from_secs(900);
 const MOST_KIB: u64 = 100 * 1024;
 
 /// What a form has before each line.
-const PREFIXES: [(&str, &str); 21] = [
+const PREFIXES: [(&str, &str); 24] = [
     ("dmesg", "[   12.345678] "),
     ("dmesg with the caller", "[   12.345678][  T123] "),
     ("dmesg -r", "<4>[   12.345678] "),
     ("dmesg -x", "kern  :warn  : [   12.345678] "),
     ("dmesg -T", "[Sat Nov 21 02:31:05 2026] "),
+    ("dmesg -T in Portuguese", "[Ter Set 19 06:01:41 2017] "),
     ("dmesg -e", "[Nov21 02:31] "),
+    ("dmesg with several times", "kern  :warn  : [Nov21 02:31] [Sat Nov 21 02:31:05 2026] [T10489] "),
     ("dmesg --time-format iso", "2026-11-21T02:31:05,123456+00:00 "),
     ("dmesg -t, journalctl -o cat", ""),
     ("kmsg", "4,7,12345678,-;"),
     ("RFC 3164", "Nov 21 02:31:05 host kernel: [   12.345678] "),
     ("RFC 5424", "<4>1 2026-11-21T02:31:05.123Z host kernel - - - "),
+    ("a date and a time without a zone", "2026-11-21 02:31:05.123 host kernel: "),
     ("journalctl -o short", "Nov 21 02:31:05 host kernel: "),
     ("journalctl -o short-precise", "Nov 21 02:31:05.123456 host kernel: "),
     ("journalctl -o short-iso", "2026-11-21T02:31:05+0000 host kernel: "),

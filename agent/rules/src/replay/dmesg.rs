@@ -1,10 +1,11 @@
-//! What `dmesg` prints (plain, `-r`, `-x`, `-T`, `-e`, `--time-format iso`, `-t`) and serial consoles show.
+//! What `dmesg` prints (plain, `-r`, `-x`, `-T`, `-e`, `--time-format iso`, several of these at once, `-t`) and serial
+//! consoles show.
 
-use std::time::Duration;
+mod stamp;
 
-use jiff::Timestamp;
-
-use super::{ReplayOptions, saved::Saved, time};
+use self::stamp::Stamps;
+pub(super) use self::stamp::split_seconds;
+use super::{ReplayOptions, saved::Saved};
 
 const FACILITIES: [&str; 12] =
     ["kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp"];
@@ -20,7 +21,7 @@ struct Prefix<'a> {
     foreign: bool,
     /// Priority or facility are there: no console, where lines are torn.
     is_decoded: bool,
-    stamp: Option<&'a str>,
+    stamps: Stamps<'a>,
 }
 
 /// The kernel line in `line`. A line without any prefix is one too: `dmesg -t`, or the second line of a message. An empty one is
@@ -35,25 +36,19 @@ pub(super) fn read<'a>(line: &'a [u8], options: &ReplayOptions) -> Option<Saved<
     if prefix.foreign && !options.any_facility {
         return None;
     }
-    let stamp = prefix.stamp.unwrap_or_default();
-    Some(Saved { time: wall(stamp, options), since_boot: since_boot(stamp), ..Saved::kernel(line, text) })
+    let Stamps { since_boot, instant, ctime, .. } = prefix.stamps;
+    let time = instant.or_else(|| options.calendar.ctime(ctime?));
+    Some(Saved { time, since_boot, is_shaped: !stamp::is_left_in(text), ..Saved::kernel(line, text) })
 }
 
 /// Whether `line` has a prefix that only `dmesg` writes.
 pub(super) fn has_prefix(line: &[u8]) -> bool {
     let (prefix, _) = split(line);
-    prefix.stamp.is_some()
+    prefix.stamps.are_any()
 }
 
-/// What a kernel line in a syslog has before its text: `[   12.345678] `.
-pub(super) fn split_seconds(text: &[u8]) -> (Option<Duration>, &[u8]) {
-    match bracket(text) {
-        Some((stamp, rest)) if since_boot(stamp).is_some() => (since_boot(stamp), without_caller(rest)),
-        _ => (None, text),
-    }
-}
-
-/// Where within `line`, which has a stamp itself, another begins: `[   12.345678] `, with six digits behind the point.
+/// Where within `line`, which has a stamp itself, that of another line begins: `[   12.345678] `, with six digits behind the
+/// point.
 pub(super) fn second_stamp(line: &[u8]) -> Option<usize> {
     memchr::memchr_iter(b'[', line).find(|at| has_another(line, *at))
 }
@@ -64,13 +59,11 @@ pub(super) fn last_stamp(line: &[u8]) -> Option<usize> {
 }
 
 fn has_another(line: &[u8], at: usize) -> bool {
-    let has_micros = |stamp: &str| stamp.split_once('.').is_some_and(|(_, fraction)| fraction.len() == 6);
-    let is_stamp = |stamp: &str| since_boot(stamp).is_some() && has_micros(stamp);
     let is_torn = || {
         let (first, _) = split(&line[..at]);
-        first.stamp.is_some() && !first.is_decoded
+        first.stamps.are_any() && !first.is_decoded
     };
-    at > 0 && bracket(&line[at..]).is_some_and(|(stamp, _)| is_stamp(stamp)) && is_torn()
+    at > 0 && stamp::is_of_console(&line[at..]) && !stamp::is_last_in(&line[..at]) && is_torn()
 }
 
 fn split(line: &[u8]) -> (Prefix<'_>, &[u8]) {
@@ -78,8 +71,8 @@ fn split(line: &[u8]) -> (Prefix<'_>, &[u8]) {
     let (facility, rest) = decoded(rest);
     let foreign = priority.is_some_and(|priority| priority >> 3 != 0) || facility.is_some_and(|word| word != "kern");
     let is_decoded = priority.is_some() || facility.is_some();
-    let (stamp, rest) = stamped(rest);
-    (Prefix { foreign, is_decoded, stamp }, rest)
+    let (stamps, text) = Stamps::split(rest);
+    (Prefix { foreign, is_decoded, stamps }, text)
 }
 
 /// `<6>`.
@@ -102,70 +95,6 @@ fn decoded(line: &[u8]) -> (Option<&str>, &[u8]) {
         known.then(|| (facility, rest.strip_prefix(b" ").unwrap_or(rest)))
     };
     parsed().map_or((None, line), |(facility, rest)| (Some(facility), rest))
-}
-
-fn stamped(line: &[u8]) -> (Option<&str>, &[u8]) {
-    if let Some((stamp, rest)) = bracket(line).filter(|(stamp, _)| is_stamp(stamp)) {
-        return (Some(stamp), without_caller(rest));
-    }
-    let space = memchr::memchr(b' ', &line[..line.len().min(40)]).unwrap_or(0);
-    let word = std::str::from_utf8(&line[..space]).unwrap_or_default();
-    if word.contains(',') && time::rfc3339(word).is_some() {
-        return (Some(word), &line[space + 1..]);
-    }
-    (None, line)
-}
-
-fn bracket(line: &[u8]) -> Option<(&str, &[u8])> {
-    let inner = line.strip_prefix(b"[")?;
-    let end = memchr::memchr(b']', &inner[..inner.len().min(48)])?;
-    let rest = &inner[end + 1..];
-    Some((std::str::from_utf8(&inner[..end]).ok()?.trim(), rest.strip_prefix(b" ").unwrap_or(rest)))
-}
-
-/// `[T12]` or `[C0]`: the caller, on kernels that print it.
-fn without_caller(rest: &[u8]) -> &[u8] {
-    match bracket(rest) {
-        Some((caller, text)) if is_caller(caller) => text,
-        _ => rest,
-    }
-}
-
-fn is_caller(word: &str) -> bool {
-    let digits = word.strip_prefix(['T', 'C']).unwrap_or_default();
-    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-fn is_stamp(stamp: &str) -> bool {
-    let relative = || stamp.strip_prefix('+').is_some_and(|seconds| since_boot(seconds.trim_start()).is_some());
-    since_boot(stamp).is_some() || is_ctime(stamp) || relative() || is_reltime(stamp)
-}
-
-/// `Sat Nov 21 02:46:28 2026`.
-fn is_ctime(stamp: &str) -> bool {
-    stamp.get(4..19).is_some_and(time::is_without_year)
-}
-
-/// `Nov21 02:46`, the first line of a minute in `dmesg -e`.
-fn is_reltime(stamp: &str) -> bool {
-    let spread = || Some(format!("{} {}:00", stamp.get(..3)?, stamp.get(3..)?));
-    spread().is_some_and(|spread| time::is_without_year(&spread))
-}
-
-fn since_boot(stamp: &str) -> Option<Duration> {
-    // `dmesg -d` adds `<    0.000012>`.
-    let seconds = stamp.split('<').next()?.trim();
-    let (whole, fraction) = seconds.split_once('.')?;
-    let digits = |text: &str| !text.is_empty() && text.len() <= 12 && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(whole) || !digits(fraction) {
-        return None;
-    }
-    let nanos: u32 = format!("{fraction:0<9}").get(..9)?.parse().ok()?;
-    Some(Duration::new(whole.parse().ok()?, nanos))
-}
-
-fn wall(stamp: &str, options: &ReplayOptions) -> Option<Timestamp> {
-    if is_ctime(stamp) { options.calendar.ctime(stamp) } else { time::rfc3339(stamp) }
 }
 
 #[cfg(test)]
@@ -203,6 +132,79 @@ mod tests {
         }
     }
 
+    /// Its time is known where one of the formats has it.
+    #[test]
+    fn several_formats_of_one_time_are_one() {
+        let text = || " connection7:0: detected conn error (1021)".to_owned();
+        let ctime = "[Tue Jan 13 04:31:07 2026]";
+        for before in ["[Jan13 04:31]", "[  +0.010370]", "[<    0.010370>]", "[   12.345678]"] {
+            let since = before.contains("12.").then_some(12);
+            let expected = Some((text(), since, Some("2026-01-13T04:31:07Z".to_owned())));
+            for caller in ["", "[T10489] ", "[  T129] ", "[C0] "] {
+                let line = format!("kern  :info  : {before} {ctime} {caller}{}", text());
+                assert_eq!(shown(&line), expected, "{line}");
+                let line = format!("{ctime} {before} {caller}{}", text());
+                assert_eq!(shown(&line), expected, "{line}");
+            }
+        }
+        let iso = format!("[   12.345678] 2026-01-13T04:31:07,000000+00:00 [T1] {}", text());
+        assert_eq!(shown(&iso), Some((text(), Some(12), Some("2026-01-13T04:31:07Z".to_owned()))));
+    }
+
+    #[test]
+    fn names_of_another_language_hide_no_text() {
+        for before in ["Ter Set 19", "mar. août  1", "Вт янв 13", "火  1月 13", "Sáb Dez  5", "T3 Th01 13"] {
+            let line = format!("[{before} 06:01:41 2017] pciehp 0000:02:05.0:pcie24: slot(6): Link Down event");
+            let text = "pciehp 0000:02:05.0:pcie24: slot(6): Link Down event".to_owned();
+            assert_eq!(shown(&line), Some((text, None, None)), "{line}");
+        }
+        let known = Some(("Oops".to_owned(), None, Some("2026-01-13T04:31:07Z".to_owned())));
+        assert_eq!(shown("[Ter Jan 13 04:31:07 2026] Oops"), known, "the month is known");
+        for line in ["[Ter Set 32 06:01:41 2017] x", "[Ter Set 19 25:01:41 2017] x", "[Ter Set 19 06:01:41 17] x"] {
+            assert_eq!(shown(line).map(|shown| shown.0).as_deref(), Some(line));
+        }
+    }
+
+    #[test]
+    fn a_time_in_another_format_begins_no_other_line() {
+        let iso = "2026-01-13T04:31:07,123456+00:00 ";
+        for before in ["[Tue Jan 13 04:31:07 2026] ", "[Ter Set 19 06:01:41 2017] ", "[Jan13 04:31] ", iso] {
+            let line = format!("{before}[   12.345678] x");
+            assert_eq!((second_stamp(line.as_bytes()), last_stamp(line.as_bytes())), (None, None), "{line}");
+            let torn = format!("[    1.000000] {before}x[   12.345678] y");
+            assert_eq!(second_stamp(torn.as_bytes()), torn.find("[   12"), "{torn}");
+        }
+        // The first line is empty, or ends with a number in brackets.
+        for before in ["[    1.000000] ", "[    1.000000] took [1.5]", "[    1.000000] x [T1] "] {
+            let line = format!("{before}[   12.345678] x");
+            assert_eq!(second_stamp(line.as_bytes()), Some(before.len()), "{line}");
+        }
+    }
+
+    /// Each looks back at a few bytes only.
+    #[test]
+    fn a_line_of_brackets_costs_what_it_is_long() {
+        for piece in ["[   12.345678] ", "[Ter Set 19 06:01:41 2017] ", "[", "[T1] ", "[   12.345678] x", "[]"] {
+            for before in ["", "kern  :info  : ", "[   12.345678] "] {
+                let cost = |count: usize| {
+                    let line = [before.as_bytes(), &piece.as_bytes().repeat(count)].concat();
+                    super::super::work::of(|| {
+                        assert!(read(&line, &ReplayOptions::default()).is_some());
+                        let (mut start, mut end) = (0, line.len());
+                        while let Some(next) = second_stamp(&line[start..]) {
+                            start += next;
+                        }
+                        while let Some(last) = last_stamp(&line[..end]) {
+                            end = last;
+                        }
+                    })
+                };
+                let (some, twice) = (cost(5_000), cost(10_000));
+                assert!(some > 0 && twice < some * 5 / 2, "{before}{piece}: {some}, {twice} for twice as many");
+            }
+        }
+    }
+
     #[test]
     fn what_user_space_wrote_is_not_the_kernels() {
         for line in ["<12>[    1.000000] Oops", "user  :warn  : [    1.000000] Oops"] {
@@ -225,7 +227,7 @@ mod tests {
                 prop::sample::select(&[
                     "[    1.000000] ", "[    1.000000] ", "[   12.345678][  T123] ", "[1.0] ",
                     "[Sat Nov 21 02:46:28 2026] ", "2026-11-21T02:46:28,000000+00:00 ", "<6>", "kern  :info  : ",
-                    "[", "]", " ", "x",
+                    "[Nov21 02:46] ", "[T1] ", "[", "]", " ", "x",
                 ][..]),
                 0..10,
             ),

@@ -114,10 +114,11 @@ impl Reading<'_> {
                 let is_between = line[0].is_ascii_whitespace() || line.starts_with(b"-- ");
                 saved.is_none_or(|saved| !saved.is_shaped) && !is_between
             }
-            // A line without a prefix is one as well, unless it has that of another form.
+            // A line without a prefix is one as well, unless it has that of another form, or a time that is not read.
             Format::Dmesg | Format::Auto => {
                 let has_time = |saved: &Saved<'_>| saved.time.is_some() || saved.since_boot.is_some();
-                !saved.is_some_and(has_time) && recognise(line).is_some_and(|form| form != Format::Dmesg)
+                let is_other = || recognise(line).is_some_and(|form| form != Format::Dmesg);
+                saved.is_some_and(|saved| !saved.is_shaped) || (!saved.is_some_and(has_time) && is_other())
             }
         }
     }

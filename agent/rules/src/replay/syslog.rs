@@ -1,5 +1,5 @@
-//! Lines of `/var/log/syslog` and its like: `Nov 21 02:31:05 host program[pid]: text`, or with an RFC 3339 time; and records
-//! of auditd's log, which only rules on such a file read.
+//! Lines of `/var/log/syslog` and its like: `Nov 21 02:31:05 host program[pid]: text`, or with an RFC 3339 time or a date and
+//! a time without a zone; and records of auditd's log, which only rules on such a file read.
 
 use std::time::Duration;
 
@@ -81,7 +81,12 @@ pub(super) fn after_time(line: &[u8]) -> &[u8] {
 
 /// Whether `line` begins with a time, or as a record of auditd's log.
 pub(super) fn has_time(line: &[u8]) -> bool {
-    timed(line, None).is_some() || audit_time(line).is_some()
+    let is_timed = match zoneless(dmesg::priority(line).1) {
+        // Many programs write such a time into logs of their own.
+        Some((_, _, rest)) => is_by_program(rest),
+        None => timed(line, None).is_some(),
+    };
+    is_timed || audit_time(line).is_some()
 }
 
 /// Whether `line` begins with the seconds since boot, a host and a program, as `journalctl -o short-monotonic` writes it.
@@ -92,11 +97,13 @@ pub(super) fn has_seconds(line: &[u8]) -> bool {
 /// The seconds and what follows them, if that is a host and a program: `dmesg` has neither.
 fn seconds(line: &[u8]) -> Option<(Duration, &[u8])> {
     let (since, rest) = dmesg::split_seconds(line);
-    let since = since?;
-    let mut words = rest.splitn(3, |byte| *byte == b' ');
-    let (_host, tag) = (words.next()?, words.next()?);
-    let is_program = || tag.ends_with(b"]:") && tag.contains(&b'[');
-    (tag == b"kernel:" || is_program()).then_some((since, rest))
+    since.filter(|_| is_by_program(rest)).map(|since| (since, rest))
+}
+
+/// Whether `rest` begins with a host and the kernel or a program with its process.
+fn is_by_program(rest: &[u8]) -> bool {
+    let tag = rest.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
+    tag == b"kernel:" || (tag.ends_with(b"]:") && tag.contains(&b'['))
 }
 
 /// The time and what follows it. The time is unknown without a calendar, or where the calendar has no year.
@@ -106,6 +113,9 @@ fn timed<'a>(line: &'a [u8], calendar: Option<&Calendar>) -> Option<(Option<Time
     if let Some(stamp) = classic.filter(|stamp| time::is_without_year(stamp)) {
         let time = calendar.and_then(|calendar| calendar.without_year(stamp));
         return Some((time, without_fraction(&line[15..]).strip_prefix(b" ")?));
+    }
+    if let Some((date, clock, rest)) = zoneless(line) {
+        return Some((calendar.and_then(|calendar| calendar.civil(date, clock)), rest));
     }
     let space = memchr::memchr(b' ', &line[..line.len().min(40)])?;
     let (word, rest) = (std::str::from_utf8(&line[..space]).ok()?, &line[space + 1..]);
@@ -120,6 +130,15 @@ fn timed<'a>(line: &'a [u8], calendar: Option<&Calendar>) -> Option<(Option<Time
     let time = time::is_weekday(word).then(|| if zone == "UTC" { Some(&utc) } else { calendar })?;
     let time = time.map_or(Some(None), |calendar| calendar.civil(date, clock).map(Some))?;
     Some((time, words.next()?))
+}
+
+/// `2026-11-21 02:31:05.123 `: the date, the time of day and what follows them.
+fn zoneless(line: &[u8]) -> Option<(&str, &str, &[u8])> {
+    let (date, rest) = line.split_at_checked(10)?;
+    let rest = rest.strip_prefix(b" ")?;
+    let space = memchr::memchr(b' ', &rest[..rest.len().min(20)])?;
+    let (date, clock) = (std::str::from_utf8(date).ok()?, std::str::from_utf8(&rest[..space]).ok()?);
+    time::is_civil(date, clock).then_some((date, clock, &rest[space + 1..]))
 }
 
 /// Microseconds, as `short-precise` writes them.
@@ -246,6 +265,9 @@ mod tests {
             "Sat 2026-11-21 02:31:05 UTC host kernel: EXT4-fs error",
             "Sat 2026-11-21 02:31:05.123456 CET host kernel: EXT4-fs error",
             "1795228265.123456 host kernel: EXT4-fs error",
+            "2026-11-21 02:31:05 host kernel: EXT4-fs error",
+            "2026-11-21 02:31:05.123 host kernel: [   12.345678] EXT4-fs error",
+            "<3>2026-11-21 02:31:05.123456789 host kernel: EXT4-fs error",
         ];
         for line in lines {
             let saved = shaped(line.as_bytes(), &options()).unwrap();
@@ -264,6 +286,28 @@ mod tests {
         let of_dmesg =
             ["[   12.345678] systemd[1]: Started x", "[   12.345678] usb 1-1: new device", "[   12.345678] x"];
         assert!(of_dmesg.iter().all(|line| !has_seconds(line.as_bytes())));
+    }
+
+    /// Its own log may have times of the same form.
+    #[test]
+    fn a_date_without_a_zone_is_syslogs_before_a_host_and_a_program() {
+        for line in ["2026-11-21 02:31:05 host kernel: x", "2026-11-21 02:31:05.123 host systemd-time[499]: x"] {
+            assert!(has_time(line.as_bytes()), "{line}");
+        }
+        for line in [
+            "2026-11-21 02:31:05 INFO app: x",
+            "2026-11-21 02:31:05,123 INFO app[1]: x",
+            "2026-11-21 02:31:05.123 [main] INFO app: x",
+            "2026-11-21 02:31:05 [12]: x",
+            "2026-11-21 02:31:05",
+            "2026-11-21 02:31 host app[1]: x",
+            "2026/11/21 02:31:05 host app[1]: x",
+        ] {
+            assert!(!has_time(line.as_bytes()), "{line}");
+        }
+        // Once the form is known, a line needs no process.
+        let saved = shaped(b"2026-11-21 02:31:05 host sudo: x", &options()).unwrap();
+        assert_eq!((&*saved.text, saved.time.is_some()), (&b"x"[..], true));
     }
 
     /// A description may be any unit's.

@@ -47,6 +47,10 @@ fn each_format_is_recognised_and_read() {
         "6,1,1000,-;booted\n3,2,2000,-;EXT4-fs error (device sda1): x\n DEVICE=b8:1\n",
         "[    0.000001] booted\r\n[    0.000002] EXT4-fs error (device sda1): x\r\n",
         "kern  :info  : [    0.000001] booted\nkern  :err   : [    0.000002] EXT4-fs error (device sda1): x",
+        "[Jan13 04:31] [Tue Jan 13 04:31:07 2026] [T1] booted\n\
+         [  +0.000001] [Tue Jan 13 04:31:07 2026] [  T2] EXT4-fs error (device sda1): x\n",
+        "[Ter Set 19 06:01:41 2017] booted\n[Ter Set 19 06:01:41 2017] EXT4-fs error (device sda1): x\n",
+        "2026-01-19 16:20:19.613 host cron[3]: x\n2026-01-19 16:20:19 host kernel: EXT4-fs error (device sda1): x\n",
         "LAB: ready\n[    0.000002] EXT4-fs error (device sda1): x",
         "Nov 21 02:31:05 host cron[3]: x\nNov 21 02:31:05 host kernel: [  12.3] EXT4-fs error (device sda1): x\n",
         "2026-11-21T02:31:05Z host cron: x\n2026-11-21T02:31:05Z host kernel: EXT4-fs error (device sda1): x\n",

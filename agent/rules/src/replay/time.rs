@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use jiff::{
     Timestamp,
-    civil::{Date, DateTime},
-    fmt::strtime,
+    civil::{Date, DateTime, Time},
     tz::TimeZone,
 };
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+/// Of a short name of a day or a month in any language.
+const NAME_CHARS: usize = 8;
 
 /// What a time without a year or a zone is measured by.
 #[derive(Debug, Clone)]
@@ -39,20 +40,66 @@ impl Calendar {
         })
     }
 
-    /// `Sat Nov 21 02:46:28 2026`, as `dmesg -T` writes it.
+    /// `Sat Nov 21 02:46:28 2026`, as `dmesg -T` writes it; unknown where the month is another language's.
     pub(super) fn ctime(&self, text: &str) -> Option<Timestamp> {
-        self.instant(strtime::parse("%a %b %e %H:%M:%S %Y", text).ok()?.to_datetime().ok()?)
+        let Ctime { month, day, time, year } = Ctime::of(text)?;
+        self.instant(Date::new(year, month?, day).ok()?.to_datetime(time))
     }
 
     /// `2026-11-21` and `02:31:05.123456`.
     pub(super) fn civil(&self, date: &str, clock: &str) -> Option<Timestamp> {
-        let (date, clock): (Date, jiff::civil::Time) = (date.parse().ok()?, clock.parse().ok()?);
+        let (date, clock): (Date, Time) = (date.parse().ok()?, clock.parse().ok()?);
         self.instant(date.to_datetime(clock))
     }
 
     fn instant(&self, civil: DateTime) -> Option<Timestamp> {
         self.zone.to_ambiguous_timestamp(civil).compatible().ok()
     }
+}
+
+/// A date and a time as C's `ctime` and `date` order them.
+struct Ctime {
+    /// `None`: another language's.
+    month: Option<i8>,
+    day: i8,
+    time: Time,
+    year: i16,
+}
+
+impl Ctime {
+    fn of(text: &str) -> Option<Self> {
+        let words: Vec<&str> = text.split_ascii_whitespace().take(6).collect();
+        let [weekday, month, day, time, year] = words[..] else { return None };
+        let is_plain = (has_shape(day, "0") || has_shape(day, "00")) && has_shape(year, "0000");
+        if !is_plain || !is_name(weekday) || !is_name(month) {
+            return None;
+        }
+        let day = day.parse().ok().filter(|day| (1..=31).contains(day))?;
+        Some(Self { month: month_of(month), day, time: time_of_day(time)?, year: year.parse().ok()? })
+    }
+}
+
+/// A short name of a day or a month: `Ter`, `août`, `févr.`, `火`, `1月`.
+fn is_name(word: &str) -> bool {
+    let may_be_in = |c: char| !c.is_ascii() || c.is_ascii_alphanumeric() || c == '.';
+    word.chars().any(char::is_alphabetic) && word.chars().all(may_be_in) && word.chars().count() <= NAME_CHARS
+}
+
+fn month_of(name: &str) -> Option<i8> {
+    let month = MONTHS.iter().position(|month| *month == name)?;
+    i8::try_from(month + 1).ok()
+}
+
+/// `02:46:28`.
+fn time_of_day(text: &str) -> Option<Time> {
+    let is_plain = has_shape(text, "00:00:00");
+    Time::new(part(text, 0)?, part(text, 3)?, part(text, 6)?.min(59), 0).ok().filter(|_| is_plain)
+}
+
+/// Whether `text` has digits where `shape` has them, and else the same.
+fn has_shape(text: &str, shape: &str) -> bool {
+    let agrees = |(byte, like): (u8, u8)| if like == b'0' { byte.is_ascii_digit() } else { byte == like };
+    text.len() == shape.len() && text.bytes().zip(shape.bytes()).all(agrees)
 }
 
 /// `2026-11-21T02:31:05.123456+01:00` in its spellings; `dmesg` writes a comma before the fraction.
@@ -79,17 +126,30 @@ pub(super) fn is_weekday(word: &str) -> bool {
     ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].contains(&word)
 }
 
+/// Whether `text` is a time as `dmesg -T` writes it, with names in any language.
+pub(super) fn is_ctime(text: &str) -> bool {
+    text.get(4..19).is_some_and(is_without_year) || Ctime::of(text).is_some()
+}
+
+/// Whether these are `2026-11-21` and `02:31:05`, which may have a fraction.
+pub(super) fn is_civil(date: &str, clock: &str) -> bool {
+    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
+    let is_fraction = (1..=9).contains(&fraction.len()) && fraction.bytes().all(|byte| byte.is_ascii_digit());
+    let is_date = has_shape(date, "0000-00-00") && date.parse::<Date>().is_ok();
+    is_date && is_fraction && time_of_day(clock).is_some()
+}
+
 /// Whether `text` begins like `Nov 21 02:31:05`.
 pub(super) fn is_without_year(text: &str) -> bool {
     month_day_time(text).is_some()
 }
 
-fn month_day_time(text: &str) -> Option<(i8, i8, jiff::civil::Time)> {
-    let month = MONTHS.iter().position(|month| text.get(..3) == Some(month))?;
+fn month_day_time(text: &str) -> Option<(i8, i8, Time)> {
+    let month = month_of(text.get(..3)?)?;
     let day = text.get(4..6)?.trim_start().parse().ok().filter(|day| (1..=31).contains(day))?;
     let (hour, minute, second) = (part(text, 7)?, part(text, 10)?, part(text, 13)?);
-    let time = jiff::civil::Time::new(hour, minute, second.min(59), 0).ok()?;
-    (text.get(6..7)? == " ").then_some((i8::try_from(month + 1).ok()?, day, time))
+    let time = Time::new(hour, minute, second.min(59), 0).ok()?;
+    (text.get(6..7)? == " ").then_some((month, day, time))
 }
 
 fn part(text: &str, at: usize) -> Option<i8> {
@@ -125,9 +185,53 @@ mod tests {
     }
 
     #[test]
+    fn a_month_of_another_language_is_a_time_that_is_unknown() {
+        for text in ["Ter Set 19 06:01:41 2017", "mar. août  1 06:01:41 2017", "火  1月 13 06:01:41 2017"] {
+            assert!(is_ctime(text) && calendar().ctime(text).is_none(), "{text}");
+        }
+        for text in [
+            "",
+            "Ter Set 19 06:01:41",
+            "Ter Set 19 06:01:41 2017 x",
+            "Ter Set 19 06:01 2017",
+            "Ter Set 0 06:01:41 2017",
+            "Ter Set +9 06:01:41 2017",
+            "Ter Set 19 06-01-41 2017",
+            "Ter Set 19 06:61:41 2017",
+            "Ter 9 19 06:01:41 2017",
+            "[Ter Set 19 06:01:41 2017",
+            "Department Set 19 06:01:41 2017",
+        ] {
+            assert!(!is_ctime(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_date_and_a_time_are_as_they_are_written_in_full() {
+        for clock in ["02:46:28", "02:46:28.5", "02:46:28.123456789", "23:59:60"] {
+            assert!(is_civil("2026-11-21", clock) && calendar().civil("2026-11-21", clock).is_some(), "{clock}");
+        }
+        for (date, clock) in [
+            ("2026-11-21", "02:46"),
+            ("2026-11-21", "02:46:28,123"),
+            ("2026-11-21", "02:46:28."),
+            ("2026-11-21", "02:46:28.1234567891"),
+            ("2026-11-21", "02:46:28Z"),
+            ("2026-11-21", "24:00:00"),
+            ("2026-11-31", "02:46:28"),
+            ("2026/11/21", "02:46:28"),
+            ("26-11-21", "02:46:28"),
+            ("+2026-11-21", "02:46:28"),
+        ] {
+            assert!(!is_civil(date, clock), "{date} {clock}");
+        }
+    }
+
+    #[test]
     fn other_spellings_are_read() {
         let expected: Timestamp = "2026-11-21T02:46:28Z".parse().unwrap();
         assert_eq!(calendar().ctime("Sat Nov 21 02:46:28 2026"), Some(expected));
+        assert_eq!(calendar().ctime("Sáb. Nov 21 02:46:28 2026"), Some(expected));
         assert_eq!(rfc3339("2026-11-21T03:46:28,000000+01:00"), Some(expected));
         assert_eq!(rfc3339("2026-11-21T03:46:28+0100"), Some(expected));
         assert_eq!(rfc3339("Nov"), None);

@@ -47,6 +47,20 @@ fn a_line_of_another_form_is_named_and_what_belongs_to_a_record_is_not() {
     is_unread(&format!("{}{torn}{null}", object("\"x\"")), 1, 2, "{\"MESSAGE\":\"EXT4");
 }
 
+/// A text that begins so is looked at by the rules, and what they do not find in it may be there.
+#[test]
+fn a_time_of_dmesg_that_is_not_read_is_named() {
+    let dmesg = "kern  :info  : [Jan13 04:31] [Tue Jan 13 04:31:07 2026] [T1] x\n".repeat(2);
+    for time in ["[2026-01-13 04:31:07]", "[13. Jan 04:31]", "[Tue Jan 13 04:31:07 2026] [04:31:07]", "[T10489]"] {
+        is_unread(&format!("{dmesg}kern  :err   : {time} [T1] {FAULT}\n"), 1, 3, &format!("kern  :err   : {time}"));
+    }
+    let times = "[   12.345678] ".repeat(10_000);
+    is_unread(&format!("{dmesg}kern  :err   : {times}{FAULT}\n"), 1, 3, "kern  :err   : [   12.345678] [   12");
+    for text in ["[drm] x: ", "[Hardware Error]: ", "[0000:00:1f.2] ", "[8086:1234] "] {
+        assert_eq!(replayed(Format::Auto, &format!("{dmesg}{text}{FAULT}\n")).unread, Unread::default(), "{text}");
+    }
+}
+
 #[test]
 fn what_is_torn_within_a_wrapping_is_named() {
     let docker = format!("{{\"log\":\"[    1.000000] {FAULT}\\n\",\"stream\":\"stdout\"}}\n");
@@ -91,6 +105,8 @@ fn a_log_that_is_understood_names_no_line() {
     for log in [
         format!("[    1.000000] x\n[    2.000000] {FAULT}\n{FAULT}\n"),
         format!("Nov 21 02:31:05 host kernel: {FAULT}\nNov 21 02:31:05 host app[1]: {FAULT}\n"),
+        format!("[Jan13 04:31] [Tue Jan 13 04:31:07 2026] [T1] {FAULT}\n[Ter Set 19 06:01:41 2017] {FAULT}\n"),
+        format!("2026-01-19 16:20:19.613 host kernel: {FAULT}\n2026-01-19 16:20:19 host app[1]: {FAULT}\n"),
         format!("3,1,1,-;{FAULT}\n DEVICE=+{FAULT}\n12,2,2,-;{FAULT}\n"),
         String::new(),
     ] {
