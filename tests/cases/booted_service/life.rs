@@ -35,15 +35,23 @@ pub(super) fn stopped(node: &Node) {
     let kmsg = RealKmsg::take();
     let socket = machine.socket();
     machine.sh("systemctl stop --no-block nodewell.service");
-    let end = Instant::now() + Duration::from_secs(3);
-    while Instant::now() < end {
+    let states = || machine.run(["sh", "-c", &format!("systemctl is-active {UNITS} nodewell-check.service")]).stdout;
+    let stopped = "inactive\n".repeat(4);
+    let knock = || {
         // It is refused or not found, sooner or later; that is what "stopped" means.
         drop(std::os::unix::net::UnixStream::connect(&socket));
         node.write(&kmsg, "line stopped");
+    };
+    until("it is stopped, whoever knocks", || {
+        knock();
+        (states() == stopped).then_some(())
+    });
+    let end = Instant::now() + Duration::from_secs(1);
+    while Instant::now() < end {
+        knock();
         thread::sleep(Duration::from_millis(5));
     }
-    let states = machine.run(["sh", "-c", &format!("systemctl is-active {UNITS} nodewell-check.service")]).stdout;
-    assert_eq!(states, "inactive\n".repeat(4));
+    assert_eq!(states(), stopped, "it stays stopped");
     assert!(!socket.exists(), "a socket without a listener is gone");
     machine.sh("systemctl start nodewell.service");
     machine.wait_condition("TestUnhealthy", "True");
