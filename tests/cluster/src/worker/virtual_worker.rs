@@ -128,8 +128,9 @@ impl VirtualWorker {
     #[track_caller]
     pub fn install(&self, package: Package) {
         fs::copy(package.path(), outside(self.folder.path()).join("package.deb")).unwrap();
+        // Before 5.18 the kernel loads no transport by itself.
         let script = format!(
-            "mkdir -p /run/{OUTSIDE} && mount -t 9p -o trans=virtio,ro {OUTSIDE} /run/{OUTSIDE} && \
+            "modprobe 9pnet_virtio; mkdir -p /run/{OUTSIDE} && mount -t 9p -o trans=virtio,ro {OUTSIDE} /run/{OUTSIDE} && \
              cp /run/{OUTSIDE}/package.deb /root/ && umount /run/{OUTSIDE} && \
              DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet /root/package.deb 2>&1"
         );
