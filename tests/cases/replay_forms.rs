@@ -34,7 +34,7 @@ const LONG: Duration = Duration::from_secs(900);
 const MOST_KIB: u64 = 100 * 1024;
 
 /// What a form has before each line.
-const PREFIXES: [(&str, &str); 24] = [
+const PREFIXES: [(&str, &str); 32] = [
     ("dmesg", "[   12.345678] "),
     ("dmesg with the caller", "[   12.345678][  T123] "),
     ("dmesg -r", "<4>[   12.345678] "),
@@ -45,20 +45,28 @@ const PREFIXES: [(&str, &str); 24] = [
     ("dmesg with several times", "kern  :warn  : [Nov21 02:31] [Sat Nov 21 02:31:05 2026] [T10489] "),
     ("dmesg --time-format iso", "2026-11-21T02:31:05,123456+00:00 "),
     ("dmesg -t, journalctl -o cat", ""),
+    ("kernel: and no more", "kernel: "),
+    ("a console of z/VM", "00: [   12.345678] "),
     ("kmsg", "4,7,12345678,-;"),
     ("RFC 3164", "Nov 21 02:31:05 host kernel: [   12.345678] "),
+    ("RFC 3164 with the caller alone", "Nov 21 02:31:05 host kernel: [ T1772] "),
     ("RFC 5424", "<4>1 2026-11-21T02:31:05.123Z host kernel - - - "),
     ("a date and a time without a zone", "2026-11-21 02:31:05.123 host kernel: "),
     ("journalctl -o short", "Nov 21 02:31:05 host kernel: "),
+    ("journalctl -o short in Chinese", "6月 04 19:30:33 host kernel: "),
     ("journalctl -o short-precise", "Nov 21 02:31:05.123456 host kernel: "),
     ("journalctl -o short-iso", "2026-11-21T02:31:05+0000 host kernel: "),
     ("journalctl -o short-iso-precise", "2026-11-21T02:31:05.123456+00:00 host kernel: "),
     ("journalctl -o short-full, with-unit", "Sat 2026-11-21 02:31:05 UTC host kernel: "),
     ("journalctl -o short-monotonic", "[   12.345678] host kernel: "),
+    ("journalctl -o short-monotonic --no-hostname", "[   12.345678] kernel: "),
     ("journalctl -o short-delta", "[   12.345678 <    0.000012>] host kernel: "),
     ("journalctl -o short-unix", "1795228265.123456 host kernel: "),
     ("talosctl dmesg", "10.0.0.2: kern: warning: [2026-11-21T02:31:05.123Z]: "),
     ("a quotation", "> [   12.345678] "),
+    ("indented code", "    "),
+    ("a quotation of indented code", ">> \tkernel: "),
+    ("a quotation of lines without a prefix", "> "),
 ];
 
 fn every_form_that_is_read_gives_its_finding() {

@@ -35,6 +35,7 @@ use self::{
     judge::{Emit, Here, Judge},
     lane::Lanes,
     lookout::Lookout,
+    saved::Reading,
     unread::UnreadLines,
 };
 pub use self::{
@@ -126,13 +127,15 @@ impl Replay {
         let mut blocks = Blocks::new(forms::unwrapped(input, &unread)?);
         let beginning = blocks.peek()?;
         let recognised = self.format.or_detect(beginning);
-        let is_recognised = recognised.is_some_and(|format| format.is_shown_by(beginning));
+        // What has no prefix at all may be what `dmesg -t` or `journalctl -o cat` print.
+        let format = recognised.unwrap_or(Format::Dmesg);
+        let is_labelled = format == Format::Dmesg && format::are_labelled(beginning);
+        let is_recognised = is_labelled || recognised.is_some_and(|format| format.is_shown_by(beginning));
         if !is_recognised {
             unread.note_beginning(format::first_lines(beginning));
         }
-        // What has no prefix at all may be what `dmesg -t` or `journalctl -o cat` print.
-        let format = recognised.unwrap_or(Format::Dmesg);
-        let mut run = Run::new(self, format, ahead, unread.clone()).map_err(ReplayError::Rules)?;
+        let reading = Reading { format, is_labelled, options: &self.options };
+        let mut run = Run::new(&self.set, reading, ahead, unread.clone()).map_err(ReplayError::Rules)?;
         blocks.keep_behind(run.lookout.depth() > 1, format == Format::Kmsg);
         while let Some(block) = blocks.next()? {
             run.judge_block(&block, &mut emit);
@@ -168,10 +171,15 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(replay: &'a Replay, format: Format, ahead: Ahead, unread: UnreadLines) -> Result<Self, Vec<Diagnostic>> {
-        let Lanes { all, detectors, scan } = Lanes::of(&replay.set, format)?;
-        let lookout = Lookout::new(format, &replay.options, all, scan);
-        let judge = Judge::new(detectors, replay.options.unproven, unread);
+    fn new(
+        set: &Arc<RuleSet>,
+        reading: Reading<'a>,
+        ahead: Ahead,
+        unread: UnreadLines,
+    ) -> Result<Self, Vec<Diagnostic>> {
+        let Lanes { all, detectors, scan } = Lanes::of(set, reading.format)?;
+        let lookout = Lookout::new(reading, all, scan);
+        let judge = Judge::new(detectors, reading.options.unproven, unread);
         Ok(Self { lookout, ahead, judge })
     }
 

@@ -38,14 +38,16 @@ use unread::UnreadRow;
   journalctl -o json -b -1 | nodewell replay --format journal-json --json -
   nodewell replay --rules ./my-rules capture.kmsg
 
-Read as they are: gzip, xz and zstd; UTF-16; colours; quotations; dmesg in all its
-forms, --json too; journalctl -o short and its kin, verbose, export, json, json-pretty,
-json-sse and json-seq; RFC 3164 and 5424, and such lines with 2026-11-21 02:31:05.123;
-logs of containers (json-file, CRI); talosctl dmesg. Exit code 65: the file is of
-another form. Lines of another form within a log are counted at the end, and the first
-is named; as JSON they are one object more: line, kind (unread), count, message (its
-text). Rules that look at a journal's fields, such as FrequentKubeletRestart at the
-unit, find nothing in a text log that does not show these: journalctl -o json has all.
+Read as they are: gzip, xz and zstd; UTF-16; colours; quotations and indented code;
+dmesg in all its forms, --json too; journalctl -o short and its kin, --no-hostname too,
+and of each line no more than kernel: and the text; journalctl -o verbose, export, json,
+json-pretty, json-sse and json-seq; RFC 3164 and 5424, and such lines with
+2026-11-21 02:31:05.123; logs of containers (json-file, CRI); talosctl dmesg. Exit code
+65: the file is of another form. Lines of another form within a log are counted at the
+end, and the first is named; as JSON they are one object more: line, kind (unread),
+count, message (its text). Rules that look at a journal's fields, such as
+FrequentKubeletRestart at the unit, find nothing in a text log that does not show these:
+journalctl -o json has all.
 
 Times without a zone are taken for this machine's, without a year for the last ones that
 were. Nothing is reported to anyone. A problem that ends when nothing repeats it is

@@ -1,5 +1,5 @@
 //! What `dmesg` prints (plain, `-r`, `-x`, `-T`, `-e`, `--time-format iso`, several of these at once, `-t`) and serial
-//! consoles show.
+//! consoles show; and the lines of a journal of which nothing but `kernel: ` is left before the text.
 
 mod stamp;
 
@@ -13,6 +13,8 @@ const LEVELS: [&str; 8] = ["emerg", "alert", "crit", "err", "warn", "notice", "i
 
 /// Facility and level are not longer, with their blanks and colons.
 const DECODED_BYTES: usize = 32;
+/// What a journal has before the kernel's messages.
+pub(super) const LABEL: &[u8] = b"kernel: ";
 
 /// What stands before the text.
 #[derive(Default)]
@@ -38,7 +40,24 @@ pub(super) fn read<'a>(line: &'a [u8], options: &ReplayOptions) -> Option<Saved<
     }
     let Stamps { since_boot, instant, ctime, .. } = prefix.stamps;
     let time = instant.or_else(|| options.calendar.ctime(ctime?));
-    Some(Saved { time, since_boot, is_shaped: !stamp::is_left_in(text), ..Saved::kernel(line, text) })
+    let is_shaped = !stamp::is_left_in(text) && !is_of_journal(text);
+    Some(Saved { time, since_boot, is_shaped, ..Saved::kernel(line, text) })
+}
+
+/// The kernel line in `line` of a log in which most lines have the label. One without it may be the next of a message.
+pub(super) fn read_labelled<'a>(line: &'a [u8], options: &ReplayOptions) -> Option<Saved<'a>> {
+    let text = line.strip_prefix(LABEL);
+    let saved = read(text.unwrap_or(line), options)?;
+    let is_known = text.is_some() || line[0].is_ascii_whitespace() || has_prefix(line);
+    Some(Saved { line, is_shaped: saved.is_shaped && is_known, ..saved })
+}
+
+/// Whether `text` begins as what a journal has of the kernel: its label, which a host may stand before. Among what
+/// `dmesg` prints a program may have written it.
+fn is_of_journal(text: &[u8]) -> bool {
+    let mut words = text.split(|byte| *byte == b' ');
+    let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    first == b"kernel:" || (second == b"kernel:" && !first.ends_with(b":"))
 }
 
 /// Whether `line` has a prefix that only `dmesg` writes.
@@ -67,12 +86,24 @@ fn has_another(line: &[u8], at: usize) -> bool {
 }
 
 fn split(line: &[u8]) -> (Prefix<'_>, &[u8]) {
-    let (priority, rest) = priority(line);
+    let (priority, rest) = priority(without_processor(line));
     let (facility, rest) = decoded(rest);
     let foreign = priority.is_some_and(|priority| priority >> 3 != 0) || facility.is_some_and(|word| word != "kern");
     let is_decoded = priority.is_some() || facility.is_some();
     let (stamps, text) = Stamps::split(rest);
     (Prefix { foreign, is_decoded, stamps }, text)
+}
+
+/// z/VM's console has the number of the processor before a line: `00: [   28.034050] `.
+fn without_processor(line: &[u8]) -> &[u8] {
+    match line {
+        [high, low, b':', b' ', rest @ ..]
+            if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() && stamp::is_of_console(rest) =>
+        {
+            rest
+        }
+        _ => line,
+    }
 }
 
 /// `<6>`.
@@ -118,6 +149,9 @@ mod tests {
             "[   12.345678][  T123] EXT4-fs error",
             "[   12.345678 <    0.000012>] EXT4-fs error",
         ] {
+            assert_eq!(shown(line), Some(("EXT4-fs error".to_owned(), Some(12), None)), "{line}");
+        }
+        for line in ["0A: [   12.345678] EXT4-fs error", "00: [   12.345678][  T123] EXT4-fs error"] {
             assert_eq!(shown(line), Some(("EXT4-fs error".to_owned(), Some(12), None)), "{line}");
         }
         for line in ["EXT4-fs error", "[Nov21 02:46] EXT4-fs error", "[  +0.000012] EXT4-fs error"] {
@@ -206,6 +240,44 @@ mod tests {
     }
 
     #[test]
+    fn of_a_label_alone_the_text_is_what_follows() {
+        let labelled = |line: &'static str| read_labelled(line.as_bytes(), &ReplayOptions::default());
+        for (line, text, is_shaped) in [
+            ("kernel: Oops", "Oops", true),
+            ("kernel:  Oops+0x1", " Oops+0x1", true),
+            ("kernel: [   12.345678] Oops", "Oops", true),
+            ("[   12.345678] Oops", "Oops", true),
+            ("  Oops", "  Oops", true),
+            ("Oops", "Oops", false),
+            ("app[7]: kernel: Oops", "app[7]: kernel: Oops", false),
+            ("kernel: kernel: Oops", "kernel: Oops", false),
+            ("kernel: [T1] Oops", "[T1] Oops", false),
+            ("kernel:Oops", "kernel:Oops", false),
+        ] {
+            let saved = labelled(line).unwrap();
+            assert_eq!((&*saved.text, saved.is_shaped), (text.as_bytes(), is_shaped), "{line}");
+            assert_eq!(saved.line, line.as_bytes());
+        }
+        assert!(labelled("kernel: ").is_none() && labelled("").is_none());
+        assert_eq!(labelled("kernel: [   12.345678] x").unwrap().since_boot.map(|since| since.as_secs()), Some(12));
+    }
+
+    /// It may be a program's, but is not passed over without a word.
+    #[test]
+    fn a_journals_line_among_others_is_none_that_is_understood() {
+        for text in ["kernel: Oops", "host kernel: Oops"] {
+            for before in ["", "[   12.345678] "] {
+                let line = format!("{before}{text}");
+                let saved = read(line.as_bytes(), &ReplayOptions::default()).unwrap();
+                assert_eq!((&*saved.text, saved.is_shaped), (text.as_bytes(), false), "{line}");
+            }
+        }
+        for line in ["[   12.345678] app[7]: kernel: Oops", "[   12.345678] the whole kernel: Oops", "kernel"] {
+            assert!(read(line.as_bytes(), &ReplayOptions::default()).unwrap().is_shaped, "{line}");
+        }
+    }
+
+    #[test]
     fn what_user_space_wrote_is_not_the_kernels() {
         for line in ["<12>[    1.000000] Oops", "user  :warn  : [    1.000000] Oops"] {
             assert_eq!(shown(line), None, "{line}");
@@ -214,7 +286,20 @@ mod tests {
 
     #[test]
     fn brackets_that_are_no_time_are_text() {
-        for line in ["[Hardware Error]: CPU 0", "[", "[]", "[é] x", "[12] x", "[ABC DEF] x"] {
+        for line in [
+            "[Hardware Error]: CPU 0",
+            "[",
+            "[]",
+            "[é] x",
+            "[12] x",
+            "[ABC DEF] x",
+            "00: [1.5] x",
+            "00: x",
+            "00: ",
+            "0: [   12.345678] x",
+            "0x: [   12.345678] x",
+            "00 [   12.345678] x",
+        ] {
             assert_eq!(shown(line).map(|shown| shown.0).as_deref(), Some(line));
         }
     }
@@ -227,7 +312,7 @@ mod tests {
                 prop::sample::select(&[
                     "[    1.000000] ", "[    1.000000] ", "[   12.345678][  T123] ", "[1.0] ",
                     "[Sat Nov 21 02:46:28 2026] ", "2026-11-21T02:46:28,000000+00:00 ", "<6>", "kern  :info  : ",
-                    "[Nov21 02:46] ", "[T1] ", "[", "]", " ", "x",
+                    "[Nov21 02:46] ", "[T1] ", "00: ", "[", "]", " ", "x",
                 ][..]),
                 0..10,
             ),

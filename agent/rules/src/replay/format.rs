@@ -26,7 +26,11 @@ impl Format {
         if self != Self::Auto {
             return Some(self);
         }
-        let seen: Vec<Self> = first_lines(beginning).filter_map(|(_, line)| recognise(line)).collect();
+        let lines = || first_lines(beginning).map(|(_, line)| line.trim_ascii());
+        // Beside lines that only a journal has, those that `dmesg` prints as well show nothing.
+        let is_journal = lines().any(syslog::has_seconds);
+        let counted = lines().filter(|line| !is_journal || !syslog::has_seconds_and_process(line));
+        let seen: Vec<Self> = counted.filter_map(recognise).collect();
         let count = |format: Self| seen.iter().filter(|other| **other == format).count();
         // The first of those that most lines have: a console may show lines of other programs.
         seen.iter().copied().reduce(|best, format| if count(format) > count(best) { format } else { best })
@@ -51,6 +55,17 @@ impl Format {
             Self::Syslog | Self::Auto => &[],
         }
     }
+}
+
+/// Whether most of the first lines begin as the kernel's do in a journal from which time and host were cut. Among lines of
+/// another form it would be any program's that begins so.
+pub(super) fn are_labelled(beginning: &[u8]) -> bool {
+    let (mut labelled, mut all) = (0, 0);
+    for (_, line) in first_lines(beginning) {
+        all += 1;
+        labelled += usize::from(line.starts_with(dmesg::LABEL));
+    }
+    labelled * 2 > all
 }
 
 /// The first lines that are not blank, with their numbers.

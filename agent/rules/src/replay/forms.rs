@@ -3,6 +3,7 @@
 
 mod container;
 mod dmesg_json;
+mod indent;
 mod journal_fields;
 mod journal_json;
 mod lines;
@@ -88,7 +89,8 @@ fn rewrite(lines: &[&[u8]]) -> Option<Box<dyn Rewrite>> {
     if let Some(paste) = paste::Paste::of(lines) {
         return Some(Box::new(paste));
     }
-    lines.iter().zip(lines.iter().skip(1).map(Some).chain([None])).find_map(|(line, next)| {
+    let mut pairs = lines.iter().zip(lines.iter().skip(1).map(Some).chain([None]));
+    let known = pairs.find_map(|(line, next)| {
         let next = next.copied().unwrap_or_default();
         container::of(line)
             .or_else(|| rfc5424::is_one(line).then(|| Box::new(rfc5424::Rfc5424) as Box<dyn Rewrite>))
@@ -96,7 +98,9 @@ fn rewrite(lines: &[&[u8]]) -> Option<Box<dyn Rewrite>> {
             .or_else(|| dmesg_json::is_one(line, next).then(|| Box::<dmesg_json::DmesgJson>::default() as _))
             .or_else(|| journal_json::of(line, next))
             .or_else(|| journal_fields::of(line))
-    })
+    });
+    // Fields of a known form are indented, too.
+    known.or_else(|| indent::Indent::of(lines).map(|indent| Box::new(indent) as _))
 }
 
 #[cfg(test)]

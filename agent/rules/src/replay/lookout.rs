@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::{
-    Format, ReplayOptions,
+    Format,
     blocks::Block,
     dmesg,
     lane::{Lane, Room},
@@ -46,9 +46,9 @@ pub(super) struct Noted<'b> {
 }
 
 impl<'a> Lookout<'a> {
-    pub(super) fn new(format: Format, options: &'a ReplayOptions, lanes: Vec<Lane>, scan: Scan) -> Self {
+    pub(super) fn new(reading: Reading<'a>, lanes: Vec<Lane>, scan: Scan) -> Self {
         let every_line = lanes.iter().any(Lane::wants_every_line);
-        Self { reading: Reading { format, options }, lanes, scan, every_line }
+        Self { reading, lanes, scan, every_line }
     }
 
     /// How many records the deepest pattern looks at.

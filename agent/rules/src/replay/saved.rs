@@ -70,6 +70,8 @@ impl<'a> Saved<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Reading<'a> {
     pub(super) format: Format,
+    /// Most lines have the kernel's label, and no more, before the text.
+    pub(super) is_labelled: bool,
     pub(super) options: &'a ReplayOptions,
 }
 
@@ -79,6 +81,7 @@ impl Reading<'_> {
         let line = bytes[start..end].strip_suffix(b"\r").unwrap_or(&bytes[start..end]);
         match self.format {
             Format::Kmsg => kmsg::read(line, &bytes[end..], self.options.any_facility),
+            Format::Dmesg | Format::Auto if self.is_labelled => dmesg::read_labelled(line, self.options),
             Format::Dmesg | Format::Auto => dmesg::read(line, self.options),
             Format::Syslog => Some(syslog::read(line, self.options)),
             Format::JournalJson => journal::read(line, self.options.any_facility),
@@ -109,9 +112,10 @@ impl Reading<'_> {
         match self.format {
             Format::Kmsg => saved.is_none() && !line.starts_with(b" ") && !kmsg::is_record(line),
             Format::JournalJson => saved.is_none() && !journal::is_object(line),
-            // A message's next lines are indented.
+            // A message's next lines are indented: one that looks like a record may be a part of a text.
             Format::Syslog => {
-                let is_between = line[0].is_ascii_whitespace() || line.starts_with(b"-- ");
+                let is_next = line[0].is_ascii_whitespace() && recognise(line) != Some(Format::Syslog);
+                let is_between = is_next || line.starts_with(b"-- ");
                 saved.is_none_or(|saved| !saved.is_shaped) && !is_between
             }
             // A line without a prefix is one as well, unless it has that of another form, or a time that is not read.

@@ -70,8 +70,11 @@ fn shaped<'a>(line: &'a [u8], options: &ReplayOptions) -> Option<Saved<'a>> {
 fn after_host(rest: &[u8]) -> Option<&[u8]> {
     let rest = rest.trim_ascii_start();
     let (first, after) = rest.split_at(memchr::memchr(b' ', rest)?);
-    let is_program = first.ends_with(b":") && !first.starts_with(b":");
-    Some(if is_program { rest } else { after.trim_ascii_start() })
+    Some(if is_program(first) { rest } else { after.trim_ascii_start() })
+}
+
+fn is_program(word: &[u8]) -> bool {
+    word.ends_with(b":") && !word.starts_with(b":")
 }
 
 /// What follows the time: for files whose rules do not define where the message begins.
@@ -81,29 +84,48 @@ pub(super) fn after_time(line: &[u8]) -> &[u8] {
 
 /// Whether `line` begins with a time, or as a record of auditd's log.
 pub(super) fn has_time(line: &[u8]) -> bool {
-    let is_timed = match zoneless(dmesg::priority(line).1) {
+    let bare = dmesg::priority(line).1;
+    let is_timed = match zoneless(bare).map(|(_, _, rest)| rest).or_else(|| after_foreign_month(bare)) {
         // Many programs write such a time into logs of their own.
-        Some((_, _, rest)) => is_by_program(rest),
+        Some(rest) => is_by_program(rest),
         None => timed(line, None).is_some(),
     };
     is_timed || audit_time(line).is_some()
 }
 
-/// Whether `line` begins with the seconds since boot, a host and a program, as `journalctl -o short-monotonic` writes it.
+/// Whether `line` begins with the seconds since boot, a host and a program, as `journalctl -o short-monotonic` has it, or
+/// without a host with the kernel's name: `dmesg` has neither.
 pub(super) fn has_seconds(line: &[u8]) -> bool {
-    seconds(line).is_some()
+    seconds(line).is_some_and(|(_, rest)| is_by_program(rest) || first_word(rest) == b"kernel:")
 }
 
-/// The seconds and what follows them, if that is a host and a program: `dmesg` has neither.
+/// Whether `line` begins with the seconds since boot and a program with its process: a journal without hosts has such
+/// lines, and so has `dmesg` where a program writes to the kernel's log.
+pub(super) fn has_seconds_and_process(line: &[u8]) -> bool {
+    seconds(line).is_some_and(|(_, rest)| has_process(first_word(rest)))
+}
+
+/// The seconds and what follows them, if that is a program, which a host may stand before.
 fn seconds(line: &[u8]) -> Option<(Duration, &[u8])> {
     let (since, rest) = dmesg::split_seconds(line);
-    since.filter(|_| is_by_program(rest)).map(|since| (since, rest))
+    let first = first_word(rest);
+    let is_journal = || is_by_program(rest) || first == b"kernel:" || has_process(first);
+    since.filter(|_| is_journal()).map(|since| (since, rest))
 }
 
 /// Whether `rest` begins with a host and the kernel or a program with its process.
 fn is_by_program(rest: &[u8]) -> bool {
     let tag = rest.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
-    tag == b"kernel:" || (tag.ends_with(b"]:") && tag.contains(&b'['))
+    !is_program(first_word(rest)) && (tag == b"kernel:" || has_process(tag))
+}
+
+fn first_word(rest: &[u8]) -> &[u8] {
+    rest.split(|byte| *byte == b' ').next().unwrap_or_default()
+}
+
+/// `program[12]:`.
+fn has_process(tag: &[u8]) -> bool {
+    tag.ends_with(b"]:") && tag.contains(&b'[')
 }
 
 /// The time and what follows it. The time is unknown without a calendar, or where the calendar has no year.
@@ -122,6 +144,9 @@ fn timed<'a>(line: &'a [u8], calendar: Option<&Calendar>) -> Option<(Option<Time
     if let Some(time) = time::rfc3339(word).or_else(|| time::unix(word)) {
         return Some((Some(time), rest));
     }
+    if let Some(rest) = after_foreign_month(line) {
+        return Some((None, rest));
+    }
     // `Sat 2026-11-21 02:31:05 CET `
     let mut words = rest.splitn(4, |byte| *byte == b' ');
     let mut text = || std::str::from_utf8(words.next()?).ok();
@@ -139,6 +164,20 @@ fn zoneless(line: &[u8]) -> Option<(&str, &str, &[u8])> {
     let space = memchr::memchr(b' ', &rest[..rest.len().min(20)])?;
     let (date, clock) = (std::str::from_utf8(date).ok()?, std::str::from_utf8(&rest[..space]).ok()?);
     time::is_civil(date, clock).then_some((date, clock, &rest[space + 1..]))
+}
+
+/// What follows `6月 04 19:30:33 `, as `journalctl` writes it where the language is not English.
+fn after_foreign_month(line: &[u8]) -> Option<&[u8]> {
+    let (month, rest) = word(line)?;
+    let (day, rest) = word(rest.strip_prefix(b" ").unwrap_or(rest))?;
+    let (clock, rest) = word(rest)?;
+    time::is_in_foreign_month(month, day, clock).then_some(rest)
+}
+
+/// A short word and what follows its blank.
+fn word(line: &[u8]) -> Option<(&str, &[u8])> {
+    let space = memchr::memchr(b' ', &line[..line.len().min(32)])?;
+    Some((std::str::from_utf8(&line[..space]).ok()?, &line[space + 1..]))
 }
 
 /// Microseconds, as `short-precise` writes them.
@@ -198,152 +237,4 @@ fn unit(text: &[u8]) -> Option<&[u8]> {
 }
 
 #[cfg(test)]
-mod tests {
-    use nodewell_model::RecordFields;
-
-    use super::*;
-
-    fn options() -> ReplayOptions {
-        let calendar = Calendar { now: "2026-12-01T00:00:00Z".parse().ok(), ..Calendar::default() };
-        ReplayOptions { calendar, ..ReplayOptions::default() }
-    }
-
-    #[test]
-    fn kernel_lines_lose_host_program_and_seconds() {
-        for line in [
-            "Nov 21 02:31:05 host kernel: [   12.345678] EXT4-fs error",
-            "Nov 21 02:31:05 host kernel: EXT4-fs error",
-            "2026-11-21T02:31:05.000000+00:00 host kernel: EXT4-fs error",
-            "<3>Nov 21 02:31:05 host kernel: EXT4-fs error",
-            "Nov 21 02:31:05 kernel: EXT4-fs error",
-            "Nov 21 02:31:05 host  kernel: EXT4-fs error",
-            "Nov 21 02:31:05 :HOSTNAME: kernel: EXT4-fs error",
-            "Nov 21 02:31:05 host kernel: : EXT4-fs error",
-        ] {
-            let saved = shaped(line.as_bytes(), &options()).unwrap();
-            assert_eq!((saved.kernel, &*saved.text), (true, &b"EXT4-fs error"[..]), "{line}");
-            assert_eq!(saved.time.map(|time| time.to_string()).as_deref(), Some("2026-11-21T02:31:05Z"));
-        }
-    }
-
-    #[test]
-    fn a_program_is_a_field() {
-        let saved = shaped(b"Nov 21 02:31:05 host systemd[1]: Started x", &options()).unwrap();
-        assert_eq!((saved.kernel, &*saved.text), (false, &b"Started x"[..]));
-        assert_eq!(saved.fields.field("SYSLOG_IDENTIFIER").as_deref(), Some(&b"systemd"[..]));
-        assert_eq!(saved.fields.field("_PID").as_deref(), Some(&b"1"[..]));
-    }
-
-    #[test]
-    fn a_programs_lines_are_its_units() {
-        let unit = |tag: &str| {
-            let line = format!("Nov 21 02:31:05 host {tag}: text");
-            let saved = shaped(line.as_bytes(), &options()).unwrap();
-            saved.fields.field("_SYSTEMD_UNIT").map(|unit| String::from_utf8_lossy(&unit).into_owned())
-        };
-        for (tag, expected) in [
-            ("kubelet[812]", "kubelet.service"),
-            ("dockerd[9]", "docker.service"),
-            ("microk8s.daemon-kubelite[7]", "snap.microk8s.daemon-kubelite.service"),
-            ("etcd.service[3]", "etcd.service"),
-        ] {
-            assert_eq!(unit(tag).as_deref(), Some(expected));
-        }
-        let without_host = shaped(b"Nov 21 02:31:05 kubelet[812]: text", &options()).unwrap();
-        assert_eq!(without_host.fields.field("_SYSTEMD_UNIT").as_deref(), Some(&b"kubelet.service"[..]));
-        for tag in ["systemd[1]", "systemd[812]", "kernel", "(sd-pam)[4]", "sudo[5]"] {
-            assert_eq!(unit(tag), None, "{tag}");
-        }
-    }
-
-    #[test]
-    fn every_time_of_journalctl_is_read() {
-        let lines = [
-            "Nov 21 02:31:05.123456 host kernel: EXT4-fs error",
-            "2026-11-21T02:31:05+0000 host kernel: EXT4-fs error",
-            "2026-11-21T02:31:05.123456+00:00 host kernel: EXT4-fs error",
-            "Sat 2026-11-21 02:31:05 UTC host kernel: EXT4-fs error",
-            "Sat 2026-11-21 02:31:05.123456 CET host kernel: EXT4-fs error",
-            "1795228265.123456 host kernel: EXT4-fs error",
-            "2026-11-21 02:31:05 host kernel: EXT4-fs error",
-            "2026-11-21 02:31:05.123 host kernel: [   12.345678] EXT4-fs error",
-            "<3>2026-11-21 02:31:05.123456789 host kernel: EXT4-fs error",
-        ];
-        for line in lines {
-            let saved = shaped(line.as_bytes(), &options()).unwrap();
-            assert_eq!((saved.kernel, &*saved.text), (true, &b"EXT4-fs error"[..]), "{line}");
-            assert_eq!(saved.time.map(Timestamp::as_second), Some(1_795_228_265), "{line}");
-        }
-        for line in
-            ["[   12.345678] host kernel: EXT4-fs error", "[   12.345678 <    0.000012>] host kernel: EXT4-fs error"]
-        {
-            let saved = shaped(line.as_bytes(), &options()).unwrap();
-            assert_eq!(
-                (saved.since_boot.map(|since| since.as_secs()), &*saved.text),
-                (Some(12), &b"EXT4-fs error"[..])
-            );
-        }
-        let of_dmesg =
-            ["[   12.345678] systemd[1]: Started x", "[   12.345678] usb 1-1: new device", "[   12.345678] x"];
-        assert!(of_dmesg.iter().all(|line| !has_seconds(line.as_bytes())));
-    }
-
-    /// Its own log may have times of the same form.
-    #[test]
-    fn a_date_without_a_zone_is_syslogs_before_a_host_and_a_program() {
-        for line in ["2026-11-21 02:31:05 host kernel: x", "2026-11-21 02:31:05.123 host systemd-time[499]: x"] {
-            assert!(has_time(line.as_bytes()), "{line}");
-        }
-        for line in [
-            "2026-11-21 02:31:05 INFO app: x",
-            "2026-11-21 02:31:05,123 INFO app[1]: x",
-            "2026-11-21 02:31:05.123 [main] INFO app: x",
-            "2026-11-21 02:31:05 [12]: x",
-            "2026-11-21 02:31:05",
-            "2026-11-21 02:31 host app[1]: x",
-            "2026/11/21 02:31:05 host app[1]: x",
-        ] {
-            assert!(!has_time(line.as_bytes()), "{line}");
-        }
-        // Once the form is known, a line needs no process.
-        let saved = shaped(b"2026-11-21 02:31:05 host sudo: x", &options()).unwrap();
-        assert_eq!((&*saved.text, saved.time.is_some()), (&b"x"[..], true));
-    }
-
-    /// A description may be any unit's.
-    #[test]
-    fn a_unit_is_known_by_its_name_alone() {
-        let unit = |text: &str| {
-            let line = format!("Nov 21 02:31:05 host systemd[1]: {text}");
-            let saved = shaped(line.as_bytes(), &options()).unwrap();
-            saved.fields.field("UNIT").map(|unit| String::from_utf8_lossy(&unit).into_owned())
-        };
-        for text in [
-            "Started kubelet.service - kubelet: The Kubernetes Node Agent.",
-            "Failed to start kubelet.service - kubelet.",
-            "Stopped kubelet.service.",
-            "kubelet.service: Failed with result 'exit-code'.",
-        ] {
-            assert_eq!(unit(text).as_deref(), Some("kubelet.service"), "{text}");
-        }
-        for text in ["Started kubelet: The Kubernetes Node Agent.", "Reached target Basic System.", "", ".service"] {
-            assert_eq!(unit(text), None, "{text}");
-        }
-        let other = shaped(b"Nov 21 02:31:05 host app[9]: Started kubelet.service", &options()).unwrap();
-        assert!(other.fields.field("UNIT").is_none());
-    }
-
-    #[test]
-    fn other_lines_are_not_the_kernels() {
-        for line in [
-            "",
-            "kernel: x",
-            "Nov 21 02:31:05",
-            "Nov 21 02:31:05 host",
-            "Nov 99 02:31:05 host kernel: x",
-            "\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}",
-        ] {
-            assert!(!read(line.as_bytes(), &options()).kernel, "{line}");
-        }
-    }
-}
+mod tests;

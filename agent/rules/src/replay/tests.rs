@@ -54,6 +54,13 @@ fn each_format_is_recognised_and_read() {
         "LAB: ready\n[    0.000002] EXT4-fs error (device sda1): x",
         "Nov 21 02:31:05 host cron[3]: x\nNov 21 02:31:05 host kernel: [  12.3] EXT4-fs error (device sda1): x\n",
         "2026-11-21T02:31:05Z host cron: x\n2026-11-21T02:31:05Z host kernel: EXT4-fs error (device sda1): x\n",
+        "[    0.000001] kernel: booted\n[    0.000002] kernel: EXT4-fs error (device sda1): x\n",
+        "[    0.000001] app[7]: x\n[    0.000002] kernel: EXT4-fs error (device sda1): x\n[    0.000002] app[7]: x\n",
+        "Nov 21 02:31:05 host kernel: [ T1772] booted\n\
+         Nov 21 02:31:05 host kernel: [ T1772] EXT4-fs error (device sda1): x\n",
+        "kernel: booted\nkernel: EXT4-fs error (device sda1): x\n",
+        "6月 04 19:30:33 host kernel: booted\n6月 04 19:30:33 host kernel: EXT4-fs error (device sda1): x\n",
+        "00: [    0.000001] booted\n01: [    0.000002] EXT4-fs error (device sda1): x\n",
         "{\"MESSAGE\":\"x\"}\n{\"_TRANSPORT\":\"kernel\",\"MESSAGE\":\"EXT4-fs error (device sda1): x\"}\n",
     ];
     for log in logs {
@@ -227,8 +234,8 @@ fn a_part_of_a_torn_line_is_judged_by_its_own_windows() {
     let parts = 1000;
     let log = "[    1.000000] EXT4-fs error (device sda1): x".repeat(parts);
     for rules in [vec![ext4()], vec![ext4(), rule("Slow", r"^\w{2}$")]] {
-        let replay = Replay::new(set_of(rules), Format::Dmesg);
-        let mut run = Run::new(&replay, Format::Dmesg, Ahead::default(), UnreadLines::default()).unwrap();
+        let reading = Reading { format: Format::Dmesg, is_labelled: false, options: &ReplayOptions::default() };
+        let mut run = Run::new(&set_of(rules), reading, Ahead::default(), UnreadLines::default()).unwrap();
         let mut count = 0;
         run.judge_block(&Block { bytes: log.as_bytes(), fresh: 0..log.len() }, &mut |_: &ReplayFinding| count += 1);
         assert_eq!((count, run.ahead.last_windows().len()), (parts, 1));

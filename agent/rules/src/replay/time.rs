@@ -70,13 +70,18 @@ impl Ctime {
     fn of(text: &str) -> Option<Self> {
         let words: Vec<&str> = text.split_ascii_whitespace().take(6).collect();
         let [weekday, month, day, time, year] = words[..] else { return None };
-        let is_plain = (has_shape(day, "0") || has_shape(day, "00")) && has_shape(year, "0000");
-        if !is_plain || !is_name(weekday) || !is_name(month) {
+        if !has_shape(year, "0000") || !is_name(weekday) || !is_name(month) {
             return None;
         }
-        let day = day.parse().ok().filter(|day| (1..=31).contains(day))?;
-        Some(Self { month: month_of(month), day, time: time_of_day(time)?, year: year.parse().ok()? })
+        let (day, time) = (day_of(day)?, time_of_day(time)?);
+        Some(Self { month: month_of(month), day, time, year: year.parse().ok()? })
     }
+}
+
+/// A day of a month, in one digit or two.
+fn day_of(text: &str) -> Option<i8> {
+    let is_plain = has_shape(text, "0") || has_shape(text, "00");
+    text.parse().ok().filter(|day| is_plain && (1..=31).contains(day))
 }
 
 /// A short name of a day or a month: `Ter`, `août`, `févr.`, `火`, `1月`.
@@ -133,10 +138,19 @@ pub(super) fn is_ctime(text: &str) -> bool {
 
 /// Whether these are `2026-11-21` and `02:31:05`, which may have a fraction.
 pub(super) fn is_civil(date: &str, clock: &str) -> bool {
-    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
+    has_shape(date, "0000-00-00") && date.parse::<Date>().is_ok() && is_clock(clock)
+}
+
+/// `02:46:28`, which may have a fraction.
+fn is_clock(text: &str) -> bool {
+    let (time, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let is_fraction = (1..=9).contains(&fraction.len()) && fraction.bytes().all(|byte| byte.is_ascii_digit());
-    let is_date = has_shape(date, "0000-00-00") && date.parse::<Date>().is_ok();
-    is_date && is_fraction && time_of_day(clock).is_some()
+    is_fraction && time_of_day(time).is_some()
+}
+
+/// Whether these are a month's short name that is not English, a day and a time of day, which may have a fraction.
+pub(super) fn is_in_foreign_month(month: &str, day: &str, clock: &str) -> bool {
+    is_name(month) && month_of(month).is_none() && day_of(day).is_some() && is_clock(clock)
 }
 
 /// Whether `text` begins like `Nov 21 02:31:05`.

@@ -103,10 +103,26 @@ mod tests {
         let whole = LineReader::new(&spec(TimestampFormat::Rfc3339, None, &[]), None).unwrap();
         let line = b"2026-11-21T02:31:05Z node1 kernel: [1.5] oops\r";
         assert_eq!(whole.read(line, now()).unwrap().text, b"node1 kernel: [1.5] oops");
-        let pattern = r"kernel: (?:\[[^\]]*\] )?(.*)";
-        let part = LineReader::new(&spec(TimestampFormat::Rfc3339, Some(pattern), &[]), None).unwrap();
-        assert_eq!(part.read(line, now()).unwrap().text, b"oops\r".trim_ascii_end());
+        let part = LineReader::new(&spec(TimestampFormat::Rfc3339, Some("kernel: (.*)"), &[]), None).unwrap();
+        assert_eq!(part.read(line, now()).unwrap().text, b"[1.5] oops");
         assert_eq!(part.read(b"2026-11-21T02:31:05Z node1 cron: x", now()), None);
+    }
+
+    /// docs/rules.md has this pattern.
+    #[test]
+    fn of_a_kern_log_the_time_and_the_caller_are_no_message() {
+        let pattern = r"^\S+ \S+ kernel: (?:(?:\[ *[\d.TC]+\])+ )?(.*)";
+        let reader = LineReader::new(&spec(TimestampFormat::Rfc3339, Some(pattern), &[]), None).unwrap();
+        let text = |rest: &str| {
+            let line = format!("2026-11-21T02:31:05Z node1 {rest}");
+            reader.read(line.as_bytes(), now()).map(|line| String::from_utf8_lossy(line.text).into_owned())
+        };
+        for before in ["", "[   12.345678] ", "[   12.345678][  T17] ", "[ T1772] ", "[   12.345678][    C0] "] {
+            assert_eq!(text(&format!("kernel: {before} oops")).as_deref(), Some(" oops"), "{before}");
+        }
+        assert_eq!(text("kernel: [drm] oops").as_deref(), Some("[drm] oops"));
+        assert_eq!(text("app: kernel: oops"), None);
+        assert_eq!(text("app[7]: kernel: [   12.345678] oops"), None);
     }
 
     #[test]

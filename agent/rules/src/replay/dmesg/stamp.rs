@@ -103,11 +103,12 @@ impl<'a> Stamp<'a> {
     }
 }
 
-/// The seconds since boot in the bracket that `line` begins with, and what follows them and the caller.
+/// The seconds since boot in the bracket that `line` begins with, and what follows them and the caller, which is left
+/// where a kernel prints no time or a daemon took it off.
 pub(in crate::replay) fn split_seconds(line: &[u8]) -> (Option<Duration>, &[u8]) {
     match bracket(line).map(|(inner, rest)| (Stamp::of(inner), rest)) {
         Some((Some(Stamp::SinceBoot(since)), rest)) => (Some(since), without_caller(rest)),
-        _ => (None, line),
+        _ => (None, without_caller(line)),
     }
 }
 
@@ -261,6 +262,22 @@ mod tests {
         for line in ["[T1] x", "[C0] x", "[drm] [   12.345678] x", " [   12.345678] x"] {
             assert_eq!(split(line), (0, line.to_owned()), "behind no time");
         }
+    }
+
+    #[test]
+    fn a_caller_is_left_where_the_time_was_taken_off() {
+        let split = |line: &'static str| split_seconds(line.as_bytes());
+        let since = Some(Duration::from_millis(12_500));
+        for line in ["[ T1772] x", "[    C0] x", "[T1] x"] {
+            assert_eq!(split(line), (None, &b"x"[..]), "{line}");
+        }
+        for line in ["[   12.5] x", "[   12.5][  T17] x", "[   12.5] [T17] x", "[   12.5 <    0.000012>] x"] {
+            assert_eq!(split(line), (since, &b"x"[..]), "{line}");
+        }
+        for line in ["[drm] x", "[T] x", "[T1x] x", "[Tainted] x", "[1772] x", " [T1] x", "x [T1] y", "[T1", ""] {
+            assert_eq!(split(line), (None, line.as_bytes()), "{line}");
+        }
+        assert_eq!(split("[ T1][ T2] x"), (None, &b"[ T2] x"[..]), "one alone");
     }
 
     #[test]

@@ -68,6 +68,32 @@ fn a_program_that_calls_itself_the_kernel_is_another() {
     is_found_at(1, format!("<3>1 2026-11-21T02:31:05Z host kernel - - - {TEXT}\n"));
 }
 
+/// Whatever stands around it.
+#[test]
+fn a_program_that_writes_as_a_journal_has_the_kernel_is_another() {
+    let text = format!("kernel: {TEXT}");
+    for log in [
+        format!("Nov 21 02:31:05 host app: {text}\n"),
+        format!("[    1.000000] kernel: booted\n[    5.000000] app[7]: {text}\n"),
+        format!("[    1.000000] host kernel: booted\n[    5.000000] host app[7]: {text}\n"),
+        format!("6月 04 19:30:33 host kernel: booted\n6月 04 19:30:33 host app: {text}\n"),
+        format!("kernel: booted\nkernel: booted\napp[7]: {text}\n"),
+        // To the kernel's log, of which this shows no facility.
+        format!("[    1.000000] booted\n[    5.000000] {text}\n"),
+        format!("[    1.000000] booted\n[    1.000000] booted\n[    5.000000] {text}\n[    5.000000] app[7]: x\n"),
+        // To a console.
+        format!("[    1.000000] booted\n{text}\n"),
+        format!("booted\nbooted\n{text}\n"),
+        format!("3,1,1,-;booted\n3,1,1,-;{text}\n"),
+        format!("12,1,1,-;{TEXT}\n"),
+        format!("{{\"_TRANSPORT\":\"journal\",\"MESSAGE\":\"{text}\"}}\n"),
+    ] {
+        assert_eq!(found(log.as_bytes()), [], "{log}");
+    }
+    let entry = [("_TRANSPORT", &b"journal"[..]), ("MESSAGE", text.as_bytes())];
+    assert_eq!(found(&export(&entry)), []);
+}
+
 /// A console shows what other programs print, too, and a wrapping leaves blank lines.
 #[test]
 fn most_of_the_first_lines_show_the_form() {

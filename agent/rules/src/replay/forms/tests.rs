@@ -75,6 +75,40 @@ fn colours_fences_and_quotations_are_taken_off() {
     is_found_at(4, format!("What I see:\n```\n[    1.000000] booted\n[    2.000000] {TEXT}\n```\n"));
 }
 
+/// Of the lines in a block of code; what a message has before it stays.
+#[test]
+fn blanks_before_all_lines_are_taken_off() {
+    for before in [" ", "  ", "    ", "\t", "> ", ">     ", ">> \t", "    kernel: ", "> kernel: ", ">     kernel: "] {
+        is_found_at(2, format!("{before}booted\n{before}{TEXT}\n{before}  more\n"));
+        assert_eq!(found(format!("{before}booted\n{before} {TEXT}\n").as_bytes()), [], "{before:?}");
+    }
+    is_found_at(3, format!("  booted\n  \n  {TEXT}\n"));
+    is_found_at(3, format!("```\n  kernel: booted\n  kernel: {TEXT}\n```\n"));
+    // Words around it.
+    let block = "    booted\n".repeat(9);
+    is_found_at(12, format!("What I see:\n\n{block}    {TEXT}\n"));
+    let block = "    Nov 21 02:31:05 host kernel: booted\n".repeat(9);
+    is_found_at(12, format!("What I see:\n\n{block}    Nov 21 02:31:05 host kernel: {TEXT}\n"));
+}
+
+/// What is not before every line is a message's own, or shows that a program wrote it.
+#[test]
+fn blanks_that_only_some_lines_have_are_left() {
+    let many = |line: &str| line.repeat(20);
+    for log in [
+        format!("booted\n{}   {TEXT}\n", many("   x\n")),
+        format!("booted\n\t{TEXT}\n"),
+        format!("booted\n    {TEXT}\n    x\n"),
+        // The second line of what a program wrote to a journal is as far in as the first.
+        format!("11:23:42 PM app[7]: x\n{0}{1}{TEXT}\n", many(&format!("{:21}x\n", "")), " ".repeat(21)),
+        format!("Nov 21 02:31:05 host app[7]: x\n{}    Nov 21 02:31:05 host kernel: {TEXT}\n", many("    x\n")),
+        format!("[    1.000000] booted\n{}    {TEXT}\n", many("    x\n")),
+        format!("    Nov 21 02:31:05 host app[7]: x\n         {TEXT}\n"),
+    ] {
+        assert_eq!(found(log.as_bytes()), [], "{log}");
+    }
+}
+
 #[test]
 fn logs_of_containers_are_opened() {
     let docker =

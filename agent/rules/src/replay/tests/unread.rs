@@ -61,6 +61,27 @@ fn a_time_of_dmesg_that_is_not_read_is_named() {
     }
 }
 
+/// Any program may write such a line where it is not the form of the log.
+#[test]
+fn a_line_of_a_journal_among_those_of_dmesg_is_named() {
+    let dmesg = "[    1.000000] x\n".repeat(2);
+    for line in ["kernel: ", "[    2.000000] kernel: ", "[    2.000000] host kernel: "] {
+        is_unread(&format!("{dmesg}{line}{FAULT}\n"), 1, 3, line.trim_end());
+    }
+    let labelled = "kernel: x\n".repeat(3);
+    is_unread(&format!("{labelled}  {FAULT}\nhost kernel: {FAULT}\n"), 1, 5, "host kernel: EXT4");
+    // A message of `dmesg` in a journal without hosts.
+    let journal = "[    1.000000] kernel: x\n".repeat(2);
+    is_unread(&format!("{journal}[    2.000000] {FAULT}\n"), 1, 3, "[    2.000000] EXT4");
+}
+
+/// A program's message may have such lines, or only the first line of a log lost its blanks.
+#[test]
+fn an_indented_record_is_named() {
+    let record = format!("Nov 21 02:31:05 host kernel: {FAULT}\n");
+    is_unread(&format!("Nov 21 02:31:05 host app[1]: x\n    {record}    {FAULT}\n"), 1, 2, "Nov 21 02:31:05 host");
+}
+
 #[test]
 fn what_is_torn_within_a_wrapping_is_named() {
     let docker = format!("{{\"log\":\"[    1.000000] {FAULT}\\n\",\"stream\":\"stdout\"}}\n");
@@ -107,6 +128,9 @@ fn a_log_that_is_understood_names_no_line() {
         format!("Nov 21 02:31:05 host kernel: {FAULT}\nNov 21 02:31:05 host app[1]: {FAULT}\n"),
         format!("[Jan13 04:31] [Tue Jan 13 04:31:07 2026] [T1] {FAULT}\n[Ter Set 19 06:01:41 2017] {FAULT}\n"),
         format!("2026-01-19 16:20:19.613 host kernel: {FAULT}\n2026-01-19 16:20:19 host app[1]: {FAULT}\n"),
+        format!("[    1.000000] kernel: {FAULT}\n[    1.000000] app[1]: {FAULT}\n  {FAULT}\n"),
+        format!("kernel: {FAULT}\n  {FAULT}\nkernel:   {FAULT}\n"),
+        format!("    kernel: {FAULT}\n    kernel: x\n"),
         format!("3,1,1,-;{FAULT}\n DEVICE=+{FAULT}\n12,2,2,-;{FAULT}\n"),
         String::new(),
     ] {
