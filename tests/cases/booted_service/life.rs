@@ -42,7 +42,7 @@ pub(super) fn stopped(node: &Node) {
         drop(std::os::unix::net::UnixStream::connect(&socket));
         node.write(&kmsg, "line stopped");
     };
-    until("it is stopped, whoever knocks", || {
+    until("it is stopped while clients knock", || {
         knock();
         (states() == stopped).then_some(())
     });

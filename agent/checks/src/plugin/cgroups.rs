@@ -216,6 +216,7 @@ fn own_path(proc: &Path) -> Option<String> {
     Cgroups::parse(&groups).unified_path().map(str::to_owned)
 }
 
+/// As a folder; `None` of the root.
 fn of_service(proc: &Path, path: &str) -> Option<PathBuf> {
     let tree = mountinfo::read(proc).ok()?.into_iter().find(|mount| mount.filesystem == "cgroup2")?;
     let below = Path::new(path).strip_prefix(&tree.root).ok()?;
