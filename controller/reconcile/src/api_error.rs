@@ -16,7 +16,7 @@ pub enum ApiError {
     /// Any other refusal; nothing was done.
     #[error("{message} (HTTP {code})")]
     Refused { code: u16, message: String },
-    /// No answer, or none that can be read: it may have been done.
+    /// No answer, none that can be read, or one that is not the API server's: it may have been done.
     #[error("no answer: {0}")]
     NoAnswer(String),
 }

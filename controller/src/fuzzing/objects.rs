@@ -77,20 +77,23 @@ fn budget(json: &[u8]) {
 }
 
 fn error(kind: u8, body: &[u8]) {
-    let codes = [400, 401, 403, 404, 409, 410, 422, 429, 500, 502, 503, 504];
+    let codes = [302, 400, 401, 403, 404, 409, 410, 422, 429, 500, 502, 503, 504];
     let code = codes[usize::from(kind / 8) % codes.len()];
     let error = error_of(code, body);
     let text = error.to_string();
     assert!(!text.is_empty() && text.chars().count() <= MESSAGE_LIMIT_CHARS, "{} characters", text.chars().count());
     assert!(!text.contains(nodewell_printable::is_hidden), "{text:?}");
     let is_of_two_budgets = text.contains("more than one PodDisruptionBudget");
+    let is_status = read::<Value>(body).is_some_and(|status| status["kind"] == "Status");
     match error {
-        ApiError::NotFound => assert!([404, 409].contains(&code)),
-        ApiError::Conflict(_) => assert_eq!(code, 409),
+        ApiError::NotFound => assert!([404, 409].contains(&code) && is_status),
+        ApiError::Conflict(_) => assert!(code == 409 && is_status),
         ApiError::EvictionRefused { .. } => {
             assert!(code == 429 && read::<Value>(body).is_some_and(|status| status["details"]["causes"].is_array()));
         }
-        ApiError::Refused { .. } => assert!(code < 500 || is_of_two_budgets, "{code} is taken for a refusal"),
-        ApiError::NoAnswer(_) => assert!(code >= 500),
+        ApiError::Refused { .. } => {
+            assert!(code == 429 || code < 500 && is_status || is_of_two_budgets, "{code} is taken for a refusal");
+        }
+        ApiError::NoAnswer(_) => assert!(!(400..500).contains(&code) || !is_status),
     }
 }

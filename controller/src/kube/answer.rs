@@ -13,12 +13,20 @@ pub(super) struct ErrorResponse<'a> {
     pub(super) body: &'a [u8],
 }
 
+/// What the server's own filters and its HTTP layer answer by a bare text.
+const WITHOUT_STATUS: [u16; 5] = [406, 413, 415, 429, 431];
+
 /// Sorts an answer that is no success. After a 5xx of the server, of etcd behind it or of a proxy before it, it is
-/// unknown what was done.
+/// unknown what was done; and what a proxy or a portal says in the server's place is true of nothing: by its 404 a pod
+/// would be gone.
 pub(super) fn judge(response: ErrorResponse<'_>) -> ApiError {
     let status: Value = serde_json::from_slice(response.body).unwrap_or_default();
     let message = message(&status, response.body);
+    let is_servers = status["kind"] == "Status" || WITHOUT_STATUS.contains(&response.code);
     match response.code {
+        code if code < 400 || code < 500 && !is_servers => {
+            ApiError::NoAnswer(format!("something answers in place of the API server: {message} (HTTP {code})"))
+        }
         404 => ApiError::NotFound,
         409 if is_another_uid(&message) => ApiError::NotFound,
         409 => ApiError::Conflict(message),
@@ -78,7 +86,10 @@ mod tests {
 
     use super::*;
 
-    fn judged(code: u16, body: &Value) -> ApiError {
+    /// Of a `Status` with these fields.
+    fn judged(code: u16, fields: &Value) -> ApiError {
+        let mut body = fields.clone();
+        body["kind"] = json!("Status");
         judge(ErrorResponse { code, retry_after: None, body: body.to_string().as_bytes() })
     }
 
@@ -127,6 +138,24 @@ mod tests {
         let two = json!({ "message": "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support." });
         for (code, answer) in [(500, two), (403, json!({ "message": "forbidden" }))] {
             assert!(matches!(judged(code, &answer), ApiError::Refused { .. }), "{code}");
+        }
+    }
+
+    #[test]
+    fn what_stands_in_the_servers_place_is_true_of_nothing() {
+        let pages: [&[u8]; 4] = [b"<html>404 Not Found</html>", b"404 page not found\n", b"{}", b""];
+        for code in [301, 302, 307, 400, 401, 403, 404, 409, 410, 422] {
+            for body in pages {
+                let error = judge(ErrorResponse { code, retry_after: None, body });
+                assert!(matches!(error, ApiError::NoAnswer(_)), "{code}: {error}");
+            }
+        }
+        // An API server sends no client elsewhere.
+        assert!(matches!(judged(302, &json!({ "message": "found" })), ApiError::NoAnswer(_)));
+        for code in WITHOUT_STATUS {
+            let busy = b"Too many requests, please try again later.\n";
+            let error = judge(ErrorResponse { code, retry_after: None, body: busy });
+            assert!(matches!(error, ApiError::Refused { .. }), "{code}: {error}");
         }
     }
 

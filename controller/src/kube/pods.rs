@@ -188,11 +188,11 @@ mod tests {
 
     fn answer(path: &str) -> Value {
         if path.ends_with("/pods") {
-            return json!({ "metadata": {}, "items": (0..200).map(pod).collect::<Vec<_>>() });
+            return json!({ "kind": "PodList", "metadata": {}, "items": (0..200).map(pod).collect::<Vec<_>>() });
         }
         let spec = json!({ "volumeName": "v", "storageClassName": "fast", "accessModes": ["ReadWriteOnce"],
             "csi": { "driver": "disks.example.com", "volumeHandle": "h" } });
-        json!({ "metadata": { "name": "x", "uid": "set" }, "spec": spec, "provisioner": "p" })
+        json!({ "kind": "Any", "metadata": { "name": "x", "uid": "set" }, "spec": spec, "provisioner": "p" })
     }
 
     fn pod(at: usize) -> Value {

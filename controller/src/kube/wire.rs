@@ -41,10 +41,20 @@ impl std::fmt::Debug for Wire {
 
 #[derive(serde::Deserialize)]
 struct Listed<T> {
+    #[serde(rename = "kind")]
+    _kind: String,
     #[serde(default)]
     metadata: ListMeta,
     #[serde(default = "Vec::new")]
     items: Vec<T>,
+}
+
+/// What every object of an API server has; the empty JSON of a proxy would be a Node without taints, or a list without
+/// pods.
+#[derive(serde::Deserialize)]
+struct Kind {
+    #[serde(rename = "kind")]
+    _kind: String,
 }
 
 #[derive(Default, serde::Deserialize)]
@@ -78,10 +88,16 @@ impl Wire {
     /// A consistent read. Nothing if it is not there.
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, ApiError> {
         match self.send(Method::GET, path, None).await {
-            Ok(body) => parsed(&body).map(Some),
+            Ok(body) => object(&body).map(Some),
             Err(ApiError::NotFound) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// What answers by no object: `/version`, and etcd.
+    pub async fn plain<T: DeserializeOwned>(&self, path: &str, body: Option<&Value>) -> Result<T, ApiError> {
+        let method = if body.is_some() { Method::POST } else { Method::GET };
+        parsed(&self.send(method, path, body.map(|body| ("application/json", body))).await?)
     }
 
     /// A consistent list, all pages of it.
@@ -116,29 +132,29 @@ impl Wire {
     }
 
     pub async fn create<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, ApiError> {
-        parsed(&self.send(Method::POST, &managed(path), Some(("application/json", body))).await?)
+        object(&self.send(Method::POST, &managed(path), Some(("application/json", body))).await?)
     }
 
     /// By compare-and-swap, as far as `body` names a resourceVersion.
     pub async fn replace<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, ApiError> {
-        parsed(&self.send(Method::PUT, &managed(path), Some(("application/json", body))).await?)
+        object(&self.send(Method::PUT, &managed(path), Some(("application/json", body))).await?)
     }
 
     /// A JSON merge patch; by compare-and-swap, as far as `body` names a resourceVersion.
     pub async fn merge<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, ApiError> {
-        parsed(&self.send(Method::PATCH, &managed(path), Some(("application/merge-patch+json", body))).await?)
+        object(&self.send(Method::PATCH, &managed(path), Some(("application/merge-patch+json", body))).await?)
     }
 
     /// Server-side apply as `manager`.
     pub async fn apply(&self, path: &str, manager: Manager<'_>, body: &Value) -> Result<(), ApiError> {
         let path = format!("{path}?fieldManager={}&force={}", escaped(manager.name), manager.force);
-        self.send(Method::PATCH, &path, Some(("application/apply-patch+yaml", body))).await.map(drop)
+        object(&self.send(Method::PATCH, &path, Some(("application/apply-patch+yaml", body))).await?).map(|_: Kind| ())
     }
 
     /// Under these preconditions (`uid`, `resourceVersion`), with this grace if there is one.
     pub async fn delete(&self, path: &str, preconditions: &Value, grace: Option<Duration>) -> Result<(), ApiError> {
         let body = delete_options(preconditions, grace);
-        self.send(Method::DELETE, path, Some(("application/json", &body))).await.map(drop)
+        object(&self.send(Method::DELETE, path, Some(("application/json", &body))).await?).map(|_: Kind| ())
     }
 
     /// Sends and reads to the end; the body of a success.
@@ -216,9 +232,17 @@ async fn read(response: Response<Body>) -> Result<Vec<u8>, ApiError> {
     Err(judge(ErrorResponse { code: status.as_u16(), retry_after, body: &body }))
 }
 
+/// The API server's bare text where it has nothing of a group.
+const UNSERVED: &str = "404 page not found";
+
 /// A list is there as soon as its kind is, with nothing in it. Ours are made by a person.
 fn without_kind(path: &str, error: ApiError) -> ApiError {
-    let ours = path.strip_prefix(&format!("/apis/{GROUP}/{VERSION}/")).filter(|_| error == ApiError::NotFound);
+    let is_unserved = match &error {
+        ApiError::NotFound => true,
+        ApiError::NoAnswer(why) => why.contains(UNSERVED),
+        _ => false,
+    };
+    let ours = path.strip_prefix(&format!("/apis/{GROUP}/{VERSION}/")).filter(|_| is_unserved);
     // In a namespace it comes after that.
     let Some(kind) = ours.and_then(|path| path.rsplit('/').next()) else { return error };
     let message = format!(
@@ -226,6 +250,12 @@ fn without_kind(path: &str, error: ApiError) -> ApiError {
          `kubectl apply -f /usr/share/nodewell-controller/crds/`"
     );
     ApiError::Refused { code: 404, message }
+}
+
+/// An object, or a `Status`.
+fn object<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+    parsed::<Kind>(body)?;
+    parsed(body)
 }
 
 /// What cannot be read is no answer, whatever it was an answer to.
@@ -272,9 +302,23 @@ mod tests {
         let namespaced = "/apis/nodewell.dev/v1alpha1/namespaces/fleet/nodefenceremediations";
         let error = without_kind(namespaced, ApiError::NotFound).to_string();
         assert!(error.contains("no nodefenceremediations.nodewell.dev"), "{error}");
+        let policies = "/apis/nodewell.dev/v1alpha1/remediationpolicies";
+        let unserved = || judge(ErrorResponse { code: 404, retry_after: None, body: b"404 page not found\n" });
+        let error = without_kind(policies, unserved()).to_string();
+        assert!(error.contains("no remediationpolicies.nodewell.dev"), "{error}");
+        assert_eq!(without_kind("/api/v1/nodes", unserved()), unserved());
         assert_eq!(without_kind("/api/v1/nodes", ApiError::NotFound), ApiError::NotFound);
         let busy = ApiError::Refused { code: 429, message: "busy".into() };
         assert_eq!(without_kind("/apis/nodewell.dev/v1alpha1/nodefences", busy.clone()), busy);
+    }
+
+    #[test]
+    fn what_has_no_kind_is_no_answer() {
+        for body in ["<html>", "{}", "[]", "null", r#"{"kind":1}"#, r#"{"items":[]}"#] {
+            assert!(matches!(object::<Value>(body.as_bytes()), Err(ApiError::NoAnswer(_))), "{body}");
+            assert!(matches!(parsed::<Listed<Value>>(body.as_bytes()), Err(ApiError::NoAnswer(_))), "{body}");
+        }
+        assert!(object::<Value>(br#"{"kind":"Status"}"#).is_ok());
     }
 
     #[test]

@@ -19,7 +19,7 @@ use nodewell_reconcile::cache::{Cache, Limits};
 
 use super::*;
 
-const LIST: &str = r#"{"metadata":{"resourceVersion":"7"},"items":[]}"#;
+const LIST: &str = r#"{"kind":"List","metadata":{"resourceVersion":"7"},"items":[]}"#;
 
 /// Every list is empty, and every watch sends this and ends; how often one was opened.
 fn server(watch: &'static str) -> (Wire, Arc<AtomicUsize>) {

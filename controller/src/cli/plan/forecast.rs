@@ -81,7 +81,7 @@ async fn fencing(
 
 /// The cluster's own, as far as they can be seen.
 async fn settings(wire: &Wire) -> ForecastSettings {
-    let version: Option<Value> = wire.get("/version").await.ok().flatten();
+    let version: Option<Value> = wire.plain("/version", None).await.ok();
     let minor = version.as_ref().and_then(minor);
     let query = format!("&labelSelector={}", crate::kube::escaped(CONTROLLER_MANAGER));
     let pods: Vec<core::Pod> = wire.list("/api/v1/namespaces/kube-system/pods", &query).await.unwrap_or_default();

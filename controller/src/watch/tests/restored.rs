@@ -25,7 +25,7 @@ enum Answer {
 
 fn listed(version: u64, node: u64) -> String {
     format!(
-        r#"{{"metadata":{{"resourceVersion":"{version}"}},"items":[{{"metadata":{{"name":"a","uid":"1",
+        r#"{{"kind":"NodeList","metadata":{{"resourceVersion":"{version}"}},"items":[{{"metadata":{{"name":"a","uid":"1",
             "resourceVersion":"{node}","creationTimestamp":"2026-01-01T00:00:00Z"}}}}]}}"#
     )
 }
