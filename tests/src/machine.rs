@@ -23,7 +23,7 @@ pub use self::{
     disk::Disk,
     entry::as_root,
     hardware::{Hardware, KernelLog},
-    inside::Inside,
+    inside::{Inside, is_starting},
     package::{Package, built_rpm, remove_copies},
     tree::{Release, Tree, machines, unmet},
 };

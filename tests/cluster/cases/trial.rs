@@ -9,12 +9,12 @@ use nodewell_cluster::{
     CLUSTER, Cluster, Plan, TREE, images, step,
     worker::{Ext4, Worker},
 };
-use nodewell_model::view::{DaemonState, NodeView};
+use nodewell_model::view::NodeView;
 use nodewell_tests::{
     book::{commands, workspace},
     cli::Outcome,
     leftovers,
-    machine::{Inside, Package},
+    machine::{Inside, Package, is_starting},
     process::bounded,
     real::binary,
     release,
@@ -68,7 +68,7 @@ fn shows_what_is_planted_and_writes_nothing() {
     beat(&cluster, "False");
     step("the trial's pod runs and has looked", || {
         trial.must_type(&commands("from-npd.md", "kubectl apply -f packaging/trial"));
-        until_within(SOON, "it has looked", || trial.status().filter(has_looked));
+        until_within(SOON, "it has looked", || trial.status().filter(|view| !is_starting(view)));
     });
     let disk = step("faults are planted, and shown", || shows_what_is_planted(&trial, worker));
     beat(&cluster, "True");
@@ -131,12 +131,6 @@ fn unknown_disk<'a>(trial: &Trial<'_>, worker: &'a Worker) -> Ext4<'a> {
 fn knows(view: &NodeView, disk: &Ext4<'_>) -> bool {
     let mut problems = view.conditions.iter().flat_map(|condition| &condition.problems);
     problems.any(|problem| problem.subject.as_deref() == Some(disk.device()))
-}
-
-/// As in [`Inside::has_looked`].
-fn has_looked(view: &NodeView) -> bool {
-    let is_starting = view.daemons.iter().any(|daemon| daemon.state == DaemonState::Starting);
-    !view.conditions.is_empty() && !is_starting
 }
 
 /// The trial as an administrator has it: a folder with the manifest.

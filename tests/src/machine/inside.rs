@@ -9,7 +9,7 @@ use std::{
 };
 
 use hyper::{Method, StatusCode};
-use nodewell_model::view::{ConditionView, DaemonState, EventView, NodeView};
+use nodewell_model::view::{ConditionView, DaemonState, DaemonView, EventView, NodeView};
 
 use super::{LONG, boot};
 use crate::{
@@ -21,6 +21,13 @@ use crate::{
 
 /// No program that a case runs in a machine takes so long.
 const LIMIT: Duration = Duration::from_secs(300);
+
+/// The check processes' services, each with the names under which it reports: what the package enables.
+const CHECKS: [(&str, &[&str]); 3] = [
+    ("nodewell-check.service", &["check", "mounts", "services"]),
+    ("nodewell-disk.service", &["disk"]),
+    ("nodewell-gpu.service", &["gpu"]),
+];
 
 /// The way into a machine that is on.
 #[derive(Debug, Clone, Copy)]
@@ -136,11 +143,18 @@ impl Inside {
         Some(self.view()?.conditions.into_iter().map(std::sync::Arc::unwrap_or_clone).collect())
     }
 
-    /// Whether all of the agent's monitors have looked once: what its status shows is true from then on.
+    /// Whether all of the agent's monitors and check processes have looked once: what its status shows is true from
+    /// then on. A check process is not listed before its first report, which may be a mere sign of life.
     #[must_use]
     pub fn has_looked(&self) -> bool {
-        let is_starting = |view: &NodeView| view.daemons.iter().any(|daemon| daemon.state == DaemonState::Starting);
-        self.view().is_some_and(|view| !view.conditions.is_empty() && !is_starting(&view))
+        let Some(view) = self.view().filter(|view| !is_starting(view)) else { return false };
+        CHECKS.iter().all(|(unit, names)| have_reported(&view, unit, names) || self.is_ruled_out(unit))
+    }
+
+    /// Whether a unit cannot run here by its own conditions: that of GPUs without a driver, that of disks without the
+    /// rights. Of one that was not tried yet nothing is known.
+    fn is_ruled_out(&self, unit: &str) -> bool {
+        self.property(unit, "ConditionResult") == "no" && self.property(unit, "ConditionTimestampMonotonic") != "0"
     }
 
     fn view(&self) -> Option<NodeView> {
@@ -217,6 +231,23 @@ impl Inside {
         command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C.UTF-8");
         command
     }
+}
+
+/// Whether one of the agent's monitors has not looked once, or a condition waits for who watches it. Check processes
+/// that were not heard of are not missed.
+#[must_use]
+pub fn is_starting(view: &NodeView) -> bool {
+    view.conditions.is_empty()
+        || view.conditions.iter().any(|condition| condition.reason.as_str() == "MonitorStarting")
+        || view.daemons.iter().any(|daemon| daemon.state == DaemonState::Starting)
+}
+
+/// Whether each of `names` has sent a full report from `unit`, and runs: all that it watches was looked at. One that
+/// has stopped, and whose conditions stay for a while, has a message.
+fn have_reported(view: &NodeView, unit: &str, names: &[&str]) -> bool {
+    let is_at_work = |one: &DaemonView| one.full && one.state == DaemonState::Running && one.message.is_empty();
+    let has_reported = |name: String| view.daemons.iter().any(|daemon| daemon.name == name && is_at_work(daemon));
+    names.iter().all(|name| has_reported(format!("{name}@{unit}")))
 }
 
 /// When a process was started, in ticks since the kernel was: field 22 of proc(5)'s `stat`, behind a name that may have
