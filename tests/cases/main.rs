@@ -41,6 +41,7 @@ mod dns_gone;
 mod doctor_identity;
 mod enroll;
 mod events_10000;
+mod exit_codes;
 mod file_copytruncate;
 mod gpu_faults;
 mod gpu_hangs;
@@ -199,6 +200,7 @@ fn main() -> std::process::ExitCode {
         check_process_hardware::list,
         check_process_release::list,
         check_processes::list,
+        exit_codes::list,
         service_units::list,
         service_health::list,
         gpu_hangs::list,
