@@ -69,12 +69,15 @@ fn with_socket(agent: &Agent, text: &str) -> String {
     text.replace("/run/nodewell/nodewell.sock", &agent.socket().display().to_string())
 }
 
-/// The commands of docs/start.md that need an agent alone: `sh` blocks, in their order.
 fn what_a_newcomer_types_works() {
-    let agent = agent_of(Plan::default());
+    newcomer_types(&agent());
+}
+
+/// The commands of docs/start.md that need an agent alone: `sh` blocks, in their order.
+fn newcomer_types(agent: &Agent) {
     let commands = blocks_of("start.md", "sh");
     assert!(commands.len() > 1, "{commands:?}");
-    let typed = |block: &String| run(&agent, Command::new("sh").args(["-ec", block.as_str()]));
+    let typed = |block: &String| run(agent, Command::new("sh").args(["-ec", block.as_str()]));
     let printed: String = commands.iter().map(typed).collect();
     let shown = book::block("start.md", "text", "node-1: 1 problem");
     // Its first line has what monitors of this machine cannot see, too.
@@ -162,7 +165,14 @@ fn the_examples_work_where_nothing_can_be_saved() {
         ]),
     );
     assert!(answer.contains("\"durable\":false"), "{answer}");
-    let examples = [shell_examples_report, python_example_is_a_daemon, mdadm_reports, smartd_reports, ssacli_reports];
+    let examples = [
+        newcomer_types,
+        shell_examples_report,
+        python_example_is_a_daemon,
+        mdadm_reports,
+        smartd_reports,
+        ssacli_reports,
+    ];
     examples.iter().for_each(|example| example(&agent_that_saves_nothing()));
 }
 
