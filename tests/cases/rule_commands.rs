@@ -3,6 +3,8 @@
 use std::fs;
 
 use nodewell_tests::{
+    agent::Plan,
+    book::{block, blocks},
     cli::{Outcome, nodewell},
     suite::Suite,
 };
@@ -12,6 +14,7 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("rule_commands")
         .case("shipped_rules_have_no_error", shipped_rules_have_no_error)
+        .case("the_page_shows_how_many_there_are", the_page_shows_how_many_there_are)
         .case("check_reports_every_error_at_once", check_reports_every_error_at_once)
         .case("check_knows_a_config_file", check_knows_a_config_file)
         .case("a_missing_file_has_no_line", a_missing_file_has_no_line)
@@ -34,6 +37,18 @@ const LOG: &str = "\
 fn shipped_rules_have_no_error() {
     let outcome = nodewell(["check"]);
     assert_eq!(outcome.code, 0, "{outcome:?}");
+}
+
+/// With the page's own rule beside the shipped ones. No other figure of the book's examples is the same everywhere.
+fn the_page_shows_how_many_there_are() {
+    let plan = Plan::default();
+    plan.file("rules.d/my-raid.toml", &block("rules.md", "toml", "[[condition]]\ntype = \"RaidUnhealthy\""));
+    let config = plan.folder().join("nodewell.toml").display().to_string();
+    let outcome = nodewell(["check", "--config", &config]);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let counted = outcome.stdout.lines().last().unwrap();
+    let is_shown = blocks("rules.md").iter().any(|block| block.text.lines().next() == Some(counted));
+    assert!(is_shown, "docs/rules.md does not show what is printed today, after `nodewell check`: {counted}");
 }
 
 fn check_reports_every_error_at_once() {
