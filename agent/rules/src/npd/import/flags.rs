@@ -6,14 +6,13 @@ use std::{
     time::Duration,
 };
 
-use nodewell_settings::kind::quoted;
-
 use super::{
     super::{
         custom::flags::{Flags, Known},
         json::Text,
     },
     Fate, Item,
+    write::string,
 };
 use crate::{duration, report::Report};
 
@@ -131,7 +130,7 @@ impl Keys {
                 );
                 self.item(name, Fate::Left, text, report);
             } else {
-                self.set(name, "node-name", &quoted(&name.text), report);
+                self.set(name, "node-name", &string(&name.text), report);
             }
         }
         let enabled = flags.switch("enable-k8s-exporter", report);
@@ -143,7 +142,7 @@ impl Keys {
     fn apiserver(&mut self, flags: &Flags<'_>, report: &mut Report<'_>) {
         if let Some(server) = flags.text("apiserver-override") {
             match kubeconfig(&server.text) {
-                Some(file) => self.set(server, "kubeconfig", &quoted(file), report),
+                Some(file) => self.set(server, "kubeconfig", &string(file), report),
                 None => self.item(server, Fate::Left, SERVER.to_owned(), report),
             }
         }
@@ -176,7 +175,7 @@ impl Keys {
 
     fn heartbeat(&mut self, period: Duration, flag: &Text, report: &Report<'_>) {
         let taken = period.clamp(*HEARTBEATS.start(), *HEARTBEATS.end());
-        let key = format!("heartbeat = {}", quoted(&duration::shown(taken)));
+        let key = format!("heartbeat = {}", string(&duration::shown(taken)));
         let (fate, text) = if taken == period {
             (Fate::Same, format!("[apiserver] {key}"))
         } else {
@@ -284,11 +283,12 @@ mod tests {
 
     #[test]
     fn what_is_written_is_toml_whatever_the_value_is() {
-        for name in ["a\u{7f}b", "a\"\n[grant]\nb", "a\\", "\u{1b}"] {
+        for name in ["a\u{7f}b", "a\"\n[grant]\nb", "a\\", "\u{1b}", "a\u{202e}b"] {
             let found = of(&[format!("--hostname-override={name}").as_str()]);
             let table: toml::Table = found.toml.parse().unwrap();
             assert_eq!(table["node-name"].as_str(), Some(name), "{}", found.toml);
             assert_eq!(table.len(), 1, "{}", found.toml);
+            assert!(!found.toml.trim_end().contains(nodewell_printable::is_hidden), "{:?}", found.toml);
         }
     }
 

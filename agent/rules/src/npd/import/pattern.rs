@@ -4,6 +4,7 @@
 //! around a line count for nothing there: so they may stand between the line's ends and `^` or the match. A pattern that
 //! itself ends in something that may be a blank finds, beyond that, a line that ends in blanks.
 
+use nodewell_printable::is_hidden;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use crate::{npd::translate_re2, pattern, rule::Format};
@@ -33,7 +34,7 @@ fn escaped(text: &str) -> String {
         '\n' => r"\n".to_owned(),
         '\r' => r"\r".to_owned(),
         '\t' => r"\t".to_owned(),
-        c if c.is_control() => format!(r"\x{{{:x}}}", u32::from(c)),
+        c if is_hidden(c) => format!(r"\x{{{:x}}}", u32::from(c)),
         c => c.to_string(),
     };
     text.chars().map(escape).collect()
@@ -61,7 +62,8 @@ fn ends_in(text: &str, signs: &str) -> bool {
     before.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 0
 }
 
-/// A line, or several, that `native` finds and that people can read; `None` if none was found.
+/// A line, or several, that `native` finds; `None` if none was found. One in which all is seen comes first; what is
+/// hidden in another is an escape in the file.
 pub(super) fn sample(native: &str) -> Option<String> {
     let (source, hir) = pattern::compiled(Format::Native, native).ok()?;
     let regex = pattern::build(&source).ok()?;
@@ -70,11 +72,10 @@ pub(super) fn sample(native: &str) -> Option<String> {
         write(&hir, variant, &mut bytes)?;
         String::from_utf8(bytes).ok()
     });
-    let is_shown = |text: &String| {
-        let plain = !text.contains(|c: char| c.is_control() && c != '\n');
-        plain && !text.trim().is_empty() && !text.ends_with('\n') && text.len() <= LIMIT_BYTES
-    };
-    made.filter(is_shown).find(|text| regex.is_match(text.as_bytes()))
+    let is_fit = |text: &String| !text.trim().is_empty() && !text.ends_with('\n') && text.len() <= LIMIT_BYTES;
+    let found: Vec<String> = made.filter(is_fit).filter(|text| regex.is_match(text.as_bytes())).collect();
+    let is_seen = |text: &&String| !text.contains(|sign: char| is_hidden(sign) && sign != '\n');
+    found.iter().find(is_seen).or(found.first()).cloned()
 }
 
 /// So many ways are tried: other branches, and one repetition more.
@@ -137,6 +138,8 @@ mod tests {
             (r"a\nb", 4, r"a\nb[\t\f\r ]*$"),
             (r"^a\nb", 4, r"^a\nb[\t\f\r ]*$"),
             (r"\Q.*\E", 1, r"\.\*\s*$"),
+            ("a\u{202e}", 1, r"a(?u:\x{202e})\s*\z"),
+            ("[\u{200b}\u{2028}]", 1, r"(?u:[\x{200b}\x{2028}])\s*\z"),
         ] {
             assert_eq!(native(written, lines).as_deref(), Ok(expected), "{written}");
         }
@@ -156,6 +159,8 @@ mod tests {
             (r"(?i)é+", "É"),
             (r"\bdown\b.+", "down-"),
             (r"a\nb", "a\nb"),
+            ("a(\u{202e}|b)", "ab"),
+            ("a\u{202e}b", "a\u{202e}b"),
         ] {
             assert_eq!(sample(&native(written, 1).unwrap()).as_deref(), Some(expected), "{written}");
         }

@@ -1,5 +1,6 @@
 //! What is written gives the same rules as the file did, for all stock files and for rules that nothing covers.
 
+mod hidden;
 mod property;
 mod shipped;
 

@@ -1,6 +1,7 @@
 //! Native rules, plug-ins, sources and conditions as the TOML of a rule file.
 
 use nodewell_model::{ConditionSpec, Severity};
+use nodewell_printable::is_hidden;
 use nodewell_settings::kind::quoted;
 
 use super::convert::NativePlugin;
@@ -125,14 +126,19 @@ fn default_severity(holds_condition: bool) -> Severity {
     if holds_condition { Severity::Error } else { Severity::Warn }
 }
 
-/// A basic string.
-fn string(text: &str) -> String {
-    quoted(text)
+/// A basic string. What is hidden in it is an escape: the text is foreign, and people review what is written.
+pub(super) fn string(text: &str) -> String {
+    let shown = |sign: char| match u32::from(sign) {
+        _ if !is_hidden(sign) => sign.to_string(),
+        code if code > 0xffff => format!("\\U{code:08X}"),
+        code => format!("\\u{code:04X}"),
+    };
+    quoted(text).chars().map(shown).collect()
 }
 
 /// A literal string, in which a pattern stands as it is, where it can be one.
 fn literal(text: &str) -> String {
-    if text.contains('\'') || text.contains(char::is_control) { string(text) } else { format!("'{text}'") }
+    if text.contains('\'') || text.contains(is_hidden) { string(text) } else { format!("'{text}'") }
 }
 
 fn list(items: &[String], written: impl Fn(&String) -> String) -> String {
@@ -155,8 +161,10 @@ mod tests {
 
     #[test]
     fn strings_are_read_back_as_they_were() {
-        for text in ["", "plain", "it's", "a\\d+\"x\"", "tab\tnewline\n", "\u{7f}\u{1b}", "'''", "é中", "\\"] {
+        let hidden = "\u{85}\u{202e}\u{200b}\u{2028}\\\u{feff}\u{e0041}";
+        for text in ["", "plain", "it's", "a\\d+\"x\"", "tab\tnewline\n", "\u{7f}\u{1b}", "'''", "é中", "\\", hidden] {
             for written in [string(text), literal(text)] {
+                assert!(!written.contains(is_hidden), "{written:?}");
                 let table: toml::Table = format!("a = {written}").parse().unwrap();
                 assert_eq!(table["a"].as_str(), Some(text), "{written}");
             }
