@@ -17,6 +17,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("errors_of_the_rules_have_lines", errors_of_the_rules_have_lines)
         .case("errors_of_an_npd_config_have_lines", errors_of_an_npd_config_have_lines)
         .case("check_says_what_nodewelld_says", check_says_what_nodewelld_says)
+        .case("a_program_that_is_missing_is_no_error", a_program_that_is_missing_is_no_error)
         .case("wrong_usage_is_no_config_error", wrong_usage_is_no_config_error);
 }
 
@@ -181,6 +182,25 @@ fn of(folder: &Path, printed: &str) -> BTreeSet<String> {
     let start = folder.display().to_string();
     let errors = printed.lines().filter(|line| line.starts_with(&start) && !line.contains(": note: "));
     errors.map(str::to_owned).collect()
+}
+
+/// A plug-in's program is looked at when it is to be run: nodewelld starts, and what it would say is Unknown.
+fn a_program_that_is_missing_is_no_error() {
+    let plan = Plan::default();
+    let plugin = "[[plugin]]\nname = 'gone'\ncommand = ['/no/such/program']\nreason = 'Gone'\n";
+    let file = plan.file("rules.d/mine.toml", plugin);
+    let config = plan.folder().join("nodewell.toml").into_os_string();
+    let note = format!("{}:1: note: gone would not be run: ", file.display());
+    for args in [
+        vec!["check".into(), config.clone()],
+        vec!["check".into(), "--config".into(), config.clone()],
+        vec!["check".into(), file.clone().into_os_string()],
+    ] {
+        let outcome = nodewell(&args);
+        assert_eq!(outcome.code, 0, "{args:?}: {outcome:?}");
+        assert!(outcome.stdout.contains(&note), "{args:?}: {}", outcome.stdout);
+    }
+    let _agent = plan.start();
 }
 
 fn wrong_usage_is_no_config_error() {

@@ -109,12 +109,12 @@ fn check_reports_what_would_not_be_run() {
     let file = plan.file("rules.d/mine.toml", &rules);
     let config = plan.folder().join("nodewell.toml");
     let outcome = nodewell(["check".as_ref(), config.as_os_str()]);
-    assert_eq!(outcome.code, 78, "{outcome:?}");
-    let line = |number: usize| format!("{}:{number}: ", file.display());
+    assert_eq!(outcome.code, 0, "nodewelld starts with it: {outcome:?}");
+    let line = |number: usize| format!("{}:{number}: note: ", file.display());
     assert!(outcome.stdout.contains(&format!("{}bad would not be run: ", line(5))), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("can be written by others (mode 0777); chmod go-w it"), "{}", outcome.stdout);
     assert!(outcome.stdout.contains(&format!("{}gone would not be run: ", line(9))), "{}", outcome.stdout);
-    assert!(outcome.stdout.contains(", 3 plug-ins: 2 errors"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains(", 3 plug-ins: no error"), "{}", outcome.stdout);
     let outcome = nodewell(["check".as_ref(), file.as_os_str()]);
     assert_eq!(outcome.code, 0, "a file may be for another machine: {outcome:?}");
     assert!(outcome.stdout.contains("note: bad would not be run"), "{}", outcome.stdout);

@@ -31,7 +31,8 @@ use crate::{
 Without PATH: the configuration and all rules, as nodewelld would load them.
 With PATH: these rule files or folders only (*.toml is ours, *.json is Node
 Problem Detector's; what we do differently on purpose is in notes), or a
-config file with the rules that it names.
+config file with the rules that it names. A plug-in's program that would not
+be run is in a note: nodewelld starts without it, and reports it as Unknown.
 As JSON and YAML: {rules, examples, plugins, errors[], notes[]}.
 
 Exit codes: 0 no error; 78 errors, each as FILE:LINE: what is wrong (FILE:
@@ -75,7 +76,7 @@ impl Check {
                 if Config::is_config(&path) {
                     report.take_configuration(Some(path));
                 } else {
-                    report.take_files(load_path(&path));
+                    report.take_rules(load_path(&path));
                 }
             }
         }
@@ -93,14 +94,13 @@ impl Report {
             Ok(config) => {
                 let mut loaded = load(&config.load_plan());
                 add_own_conditions(&mut loaded.set);
-                let (beyond, programs) = (config.beyond(&loaded.set.conditions), programs(&loaded.set));
+                let beyond = config.beyond(&loaded.set.conditions);
                 let before = self.errors.len();
                 self.take_rules(loaded);
                 // Of rules with errors it is not known what they have.
                 if self.errors.len() == before {
                     self.take_errors(beyond);
                 }
-                self.take_errors(programs);
             }
             Err(diagnostics) => {
                 self.take_errors(diagnostics);
@@ -110,18 +110,11 @@ impl Report {
         }
     }
 
-    /// Files may be for another machine: what this one lacks is no error in them.
-    fn take_files(&mut self, loaded: Loaded) {
-        let programs = programs(&loaded.set);
-        self.take_rules(loaded);
-        let notes = programs.into_iter().map(|Diagnostic { location, message }| Note::new(location, message));
-        self.notes.extend(notes.map(DiagnosticView::from));
-    }
-
     fn take_rules(&mut self, loaded: Loaded) {
         self.plugins += loaded.set.plugins.iter().map(|monitor| monitor.tasks.len()).sum::<usize>();
         self.take_errors(loaded.diagnostics);
-        self.notes.extend(loaded.warnings.into_iter().chain(loaded.notes).map(DiagnosticView::from));
+        let notes = loaded.warnings.into_iter().chain(loaded.notes).chain(programs(&loaded.set));
+        self.notes.extend(notes.map(DiagnosticView::from));
         self.rules += loaded.set.rules.len();
         self.examples += loaded.set.rules.iter().map(|rule| count(&rule.examples)).sum::<usize>();
         self.take_errors(nodewell_rules::check_examples(&loaded.set));
@@ -162,13 +155,14 @@ impl Report {
     }
 }
 
-/// Programs that would not be run as they are.
-fn programs(set: &RuleSet) -> Vec<Diagnostic> {
+/// Programs that would not be run as they are. They are no errors: the agent starts, and what they would say is Unknown
+/// until they are right; and files may be for another machine.
+fn programs(set: &RuleSet) -> Vec<Note> {
     let tasks = set.plugins.iter().flat_map(|monitor| &monitor.tasks);
     let refused = |task: &PluginTask| {
         let Task::Run { path, .. } = &task.task else { return None };
         let refused = Program::open(path).err()?;
-        Some(Diagnostic::new(task.location.clone(), format!("{} would not be run: {refused}", task.name)))
+        Some(Note::new(task.location.clone(), format!("{} would not be run: {refused}", task.name)))
     };
     tasks.filter_map(refused).collect()
 }
