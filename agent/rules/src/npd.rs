@@ -9,6 +9,7 @@ pub mod golayout;
 pub mod import;
 mod json;
 mod names;
+mod place;
 mod plugin;
 mod re2;
 mod recovery;

@@ -1,11 +1,11 @@
 //! `plugin`: where a file's lines come from.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{
     golayout::Layout,
     json::{Object, Text},
-    translate_re2,
+    place, translate_re2,
 };
 use crate::{
     Reader,
@@ -89,12 +89,16 @@ fn journal_directory(object: &Object<'_>, report: &mut Report<'_>) -> Option<Pat
 
 /// The directory of another journal than the system's own.
 pub(super) fn journal_in(path: &Text, report: &mut Report<'_>) -> Option<PathBuf> {
-    if SYSTEM_JOURNALS.contains(&path.text.trim_end_matches('/')) {
+    if path.text.is_empty() {
+        return None;
+    }
+    let directory = place::absolute(path, report);
+    if SYSTEM_JOURNALS.iter().any(|system| directory == Path::new(system)) {
         let message = "the system's journal is read wherever it is kept, in /var/log/journal or /run/log/journal";
         report.note(path.at, message);
         return None;
     }
-    (!path.text.is_empty()).then(|| PathBuf::from(&path.text))
+    Some(directory)
 }
 
 /// What a record of the journal must be to count for `identifier`.
@@ -120,18 +124,24 @@ fn file(object: &Object<'_>, monitor: &str, report: &mut Report<'_>) -> Option<P
     let message = message.map(|(message, timestamp)| whole_message(object, timestamp, message, report));
     let layout = layout(&config, report);
     let skip = skip_list(object, report);
-    let path = object.text("logPath", report);
-    if !path.text.starts_with('/') {
-        report.error(path.at, "filelog needs \"logPath\", an absolute path");
-    }
+    let path = log_file(object, report);
     let reader = FileReader {
         name: monitor.into(),
-        paths: vec![literal_glob(&path.text)],
+        paths: vec![literal_glob(&path?.to_string_lossy())],
         timestamp: TimestampFormat::Go { pattern: timestamp?, layout: layout? },
         message: Some(message?),
         skip,
     };
     Some(Plugin { reader: ReaderDraft::Known(Reader::File(reader)), fields: FieldFilter::default() })
+}
+
+fn log_file(object: &Object<'_>, report: &mut Report<'_>) -> Option<PathBuf> {
+    let path = object.text("logPath", report);
+    if path.text.is_empty() {
+        report.error(path.at, "filelog needs \"logPath\", the file to read");
+        return None;
+    }
+    Some(place::absolute(&path, report))
 }
 
 fn config<'a>(object: &Object<'a>, keys: &[&str], report: &mut Report<'_>) -> Option<Object<'a>> {

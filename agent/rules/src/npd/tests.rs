@@ -177,7 +177,7 @@ fn errors_are_reported_with_their_lines() {
 
 #[test]
 fn all_errors_of_a_file_are_reported_at_once() {
-    let text = "{\"plugin\": \"filelog\", \"logPath\": \"log\",\n\"pluginConfig\": {\"timestamp\": \"(\", \"message\": \"\",\n\
+    let text = "{\"plugin\": \"filelog\", \"logPath\": \"\",\n\"pluginConfig\": {\"timestamp\": \"(\", \"message\": \"\",\n\
                 \"timestampFormat\": \"%b\"},\n\"skipList\": [\"\"],\n\"lookback\": \"x\",\n\"rules\": [{\"reason\": \"a\"},\n{}]}";
     let (diagnostics, _) = messages(text);
     let lines: Vec<&str> = diagnostics.iter().map(|messages| &messages[..1]).collect();
@@ -233,6 +233,42 @@ fn a_path_with_glob_characters_is_taken_as_it_is() {
     let draft = super::read(Path::new("m.json"), text);
     let ReaderDraft::Known(Reader::File(file)) = &draft.rules[0].reader else { panic!("not a file") };
     assert_eq!(file.paths, ["/var/log/a[[]1[]][*].log"]);
+}
+
+/// As programs of plug-ins are: in the root directory, else beside the file or its folder.
+#[test]
+fn a_relative_log_is_found_beside_its_file_where_the_root_has_none() {
+    let release = tempfile::tempdir().unwrap();
+    let config = release.path().join("config");
+    let log = config.join("logs/nodewell-has-none-in-its-root");
+    std::fs::create_dir_all(&log).unwrap();
+    let times = r#""timestamp": "^.{15}", "message": "(.*)", "timestampFormat": "Jan _2 15:04:05""#;
+    let read = |(plugin, settings): (&str, &str), named: &str| {
+        let text = format!(
+            r#"{{"plugin": "{plugin}", "source": "x", "logPath": "{named}", "pluginConfig": {{{settings}}},
+            "rules": [{{"type": "temporary", "reason": "A", "pattern": "a"}}]}}"#
+        );
+        let draft = super::read(&config.join("mine.json"), &text);
+        assert_eq!(draft.diagnostics, [], "{plugin}: {named}");
+        let notes: String = draft.notes.iter().map(|note| format!("{}\n", note.message)).collect();
+        let found = match &draft.rules[0].reader {
+            ReaderDraft::Known(Reader::File(file)) => Some(PathBuf::from(&file.paths[0])),
+            ReaderDraft::Known(Reader::Journal { directory }) => directory.clone(),
+            _ => panic!("{plugin} is neither a file nor the journal"),
+        };
+        (found, notes)
+    };
+    for plugin in [("filelog", times), ("journald", r#""source": "mine""#)] {
+        let names = ["logs/", "./logs/", "config/logs/"].map(|folder| format!("{folder}nodewell-has-none-in-its-root"));
+        for named in &names {
+            let (found, notes) = read(plugin, named);
+            assert_eq!(found.as_deref(), Some(&*log), "{named}");
+            assert!(notes.contains("found beside this file"), "{notes}");
+        }
+        let (found, notes) = read(plugin, "logs/there-is-none");
+        assert_eq!(found.as_deref(), Some(Path::new("/logs/there-is-none")));
+        assert!(notes.contains("taken from the root directory"), "{notes}");
+    }
 }
 
 proptest! {

@@ -1,15 +1,11 @@
 //! `rules`: what is run and what a bad result means.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use nodewell_model::{Name, Severity};
 
 use super::{
-    super::{json::Object, json::Text, names},
+    super::{json::Object, json::Text, names, place},
     Shared, counter, duration, health,
 };
 use crate::{
@@ -92,7 +88,7 @@ fn read(object: &Object<'_>, monitor: Monitor<'_>, draft: &mut Draft, report: &m
             return None;
         }
         HEALTH_CHECKER => Task::Health(health::read(&args, object.at, report)?),
-        _ => Task::Run { path: absolute(&path, report)?, args: texts(args), protocol: Protocol::Npd },
+        _ => Task::Run { path: program(&path, report)?, args: texts(args), protocol: Protocol::Npd },
     };
     (report.count() == before).then(|| PluginTask {
         location: report.location(object.at),
@@ -152,27 +148,10 @@ fn timeout(object: &Object<'_>, shared: &Shared, report: &mut Report<'_>) -> Dur
     timeout
 }
 
-fn absolute(path: &Text, report: &mut Report<'_>) -> Option<PathBuf> {
+fn program(path: &Text, report: &mut Report<'_>) -> Option<PathBuf> {
     if path.text.is_empty() || path.text.contains('\0') {
         report.error(path.at, "a rule needs \"path\", the program to run");
         return None;
     }
-    if path.text.starts_with('/') {
-        return Some(PathBuf::from(&path.text));
-    }
-    let relative = path.text.trim_start_matches("./");
-    // Its container image starts it in the root directory.
-    let in_root = Path::new("/").join(relative);
-    let beside = || beside(report.file(), relative).map(|found| (found, "found beside this file"));
-    let (absolute, how) =
-        if in_root.exists() { None } else { beside() }.unwrap_or((in_root, "taken from the root directory"));
-    report.note(path.at, format!("{:?} is {how}: {}", path.text, absolute.display()));
-    Some(absolute)
-}
-
-/// Where a file that came with its programs has them: `./plugin/x` beside it, `./config/plugin/x` beside its folder.
-fn beside(file: &Path, relative: &str) -> Option<PathBuf> {
-    let file = std::path::absolute(file).ok()?;
-    let folders = file.ancestors().skip(1).take(2);
-    folders.map(|folder| folder.join(relative)).find(|path| path.exists())
+    Some(place::absolute(path, report))
 }
