@@ -78,22 +78,36 @@ pub fn in_sysfs(name: &str) -> Option<String> {
 /// btrfs_sysfs_add_device (fs/btrfs/sysfs.c).
 const SHOWN: [&str; 6] = ["ext2", "ext3", "ext4", "xfs", "f2fs", "btrfs"];
 
-/// Whether a block device is mounted anywhere, in a pod's mount namespace too: nothing where its filesystem does not show
-/// that. What the filesystem is udev reports, also of one that is not mounted. A superblock outlives a disk that was pulled.
-pub fn is_mounted_anywhere(roots: &HostRoots, name: &str) -> Result<Option<bool>, ReadError> {
-    let Some(name) = in_sysfs(name) else { return Ok(None) };
+/// Whether a block device is mounted in some mount namespace, a pod's maybe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MountedAnywhere {
+    Yes,
+    No,
+    /// Its filesystem does not show that (FAT, bcachefs), and to look into each namespace takes `CAP_SYS_PTRACE`.
+    NotShown,
+    /// There is no such device, or udev does not say what it has.
+    Unknown,
+}
+
+/// What the filesystem is udev reports, also of one that is not mounted. A superblock outlives a disk that was pulled.
+pub fn mounted_anywhere(roots: &HostRoots, name: &str) -> Result<MountedAnywhere, ReadError> {
+    let Some(name) = in_sysfs(name) else { return Ok(MountedAnywhere::Unknown) };
     for kind in ["ext4", "xfs", "f2fs"] {
         if attribute::is_there(&roots.sys.join("fs").join(kind).join(&name))? {
-            return Ok(Some(true));
+            return Ok(MountedAnywhere::Yes);
         }
     }
     if btrfs_folder(&roots.sys, &name)?.is_some() {
-        return Ok(Some(true));
+        return Ok(MountedAnywhere::Yes);
     }
-    let Some(number) = device_number(&roots.sys, &name)? else { return Ok(None) };
+    let Some(number) = device_number(&roots.sys, &name)? else { return Ok(MountedAnywhere::Unknown) };
     let udev = attribute::text(&roots.run.join("udev/data").join(format!("b{number}")))?.unwrap_or_default();
     let kind = udev.lines().find_map(|line| line.strip_prefix("E:ID_FS_TYPE="));
-    Ok(kind.is_some_and(|kind| SHOWN.contains(&kind)).then_some(false))
+    Ok(match kind {
+        Some(kind) if SHOWN.contains(&kind) => MountedAnywhere::No,
+        Some(_) => MountedAnywhere::NotShown,
+        None => MountedAnywhere::Unknown,
+    })
 }
 
 #[cfg(test)]

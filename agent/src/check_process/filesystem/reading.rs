@@ -9,7 +9,7 @@ use nodewell_rules::rule::RecoveryCheck;
 use crate::{
     check_process::filesystem::probe::{ProbeResult, Probes},
     detectors::{
-        mounts::{self, Mount},
+        mounts::{self, Mount, MountedAnywhere},
         proof::HostRoots,
     },
 };
@@ -21,8 +21,8 @@ pub(super) struct FilesystemReading {
     pub(super) exists: bool,
     /// The ids of its mounts.
     pub(super) mount_ids: Vec<u64>,
-    /// It is mounted in some mount namespace, a pod's maybe; nothing where that cannot be known.
-    pub(super) is_mounted_anywhere: Option<bool>,
+    /// Also in a mount namespace that is not seen here.
+    pub(super) mounted_anywhere: MountedAnywhere,
     pub(super) read_only: bool,
     /// `/sys/fs/ext4/DEVICE/errors_count`, for the filesystems that count.
     pub(super) errors: Option<u64>,
@@ -44,7 +44,7 @@ impl FilesystemReading {
         let mut reading = Self {
             exists: mounts::device_number(&roots.sys, device)?.is_some(),
             mount_ids: mounts.iter().map(|mount| mount.id).collect(),
-            is_mounted_anywhere: mounts::is_mounted_anywhere(roots, device)?,
+            mounted_anywhere: mounts::mounted_anywhere(roots, device)?,
             read_only: mounts.iter().any(|mount| mount.is_read_only()),
             errors: errors(&roots.sys, device)?,
             probe: ProbeResult::Pending,

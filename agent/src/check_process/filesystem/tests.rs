@@ -106,6 +106,19 @@ async fn a_look_that_fails_ends_no_problem() {
     }
 }
 
+/// It does not show whether a pod has it mounted.
+#[tokio::test]
+async fn a_fat_that_is_not_mounted_here_has_a_problem_until_its_device_is_gone() {
+    let mut host = Host::with_problem(RecoveryCheck::FilesystemWritable, Timestamp::now());
+    host.unmount();
+    host.write("run/udev/data/b8:16", "E:ID_FS_TYPE=vfat\n");
+    for _ in 0..3 {
+        assert!(!host.is_over());
+    }
+    host.remove("sys/class/block/sdb");
+    assert!(host.is_over());
+}
+
 #[tokio::test]
 async fn a_device_that_cannot_be_looked_at_is_not_gone() {
     let mut host = Host::with_problem(RecoveryCheck::DevicePresent, Timestamp::now());

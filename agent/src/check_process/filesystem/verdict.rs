@@ -5,7 +5,10 @@ use std::time::Duration;
 use nodewell_faults::message;
 use nodewell_rules::rule::RecoveryCheck;
 
-use crate::check_process::filesystem::{probe::ProbeResult, reading::FilesystemReading};
+use crate::{
+    check_process::filesystem::{probe::ProbeResult, reading::FilesystemReading},
+    detectors::mounts::MountedAnywhere,
+};
 
 /// A filesystem that has just failed may still take a write: so long after the first look a write proves something.
 pub(super) const PROOF_AFTER: Duration = Duration::from_secs(5);
@@ -87,18 +90,19 @@ impl FilesystemHistory {
     }
 
     /// It has no mount here. Another mount namespace may have it, and a pod then still gets errors of it: where its superblock
-    /// is there, not to be here proves something only of what was here.
+    /// is there, or that is not known, not to be here proves something only of what was here.
     fn judge_unseen(&self, first: &FilesystemReading, reading: &FilesystemReading, at: Duration) -> FilesystemVerdict {
-        let is_held = reading.is_mounted_anywhere == Some(true);
-        if first.exists && !reading.exists && !is_held {
+        let is_gone = !reading.exists && reading.mounted_anywhere != MountedAnywhere::Yes;
+        if first.exists && is_gone {
             return over("ProblemEnded/ended-device-gone");
         }
-        let is_unmounted = match reading.is_mounted_anywhere {
-            Some(true) => self.seen_mounted,
-            Some(false) => true,
-            None => self.seen_mounted || reading.exists,
+        let is_unmounted = match reading.mounted_anywhere {
+            MountedAnywhere::Yes | MountedAnywhere::NotShown => self.seen_mounted,
+            MountedAnywhere::No => true,
+            // Without udev, and of nbd devices, nothing says what it has; most filesystems would show a mount.
+            MountedAnywhere::Unknown => self.seen_mounted || reading.exists,
         };
-        if !is_unmounted && reading.is_mounted_anywhere.is_none() && at >= self.first_at + ABSENT_AFTER {
+        if !is_unmounted && is_gone && at >= self.first_at + ABSENT_AFTER {
             return over("ProblemEnded/ended-absent");
         }
         if is_unmounted { over("ProblemEnded/ended-unmounted") } else { FilesystemVerdict::Stays }
@@ -108,7 +112,7 @@ impl FilesystemHistory {
     fn judge_first(&self, reading: &FilesystemReading) -> FilesystemVerdict {
         let gone = match reading.check {
             RecoveryCheck::FilesystemWritable => {
-                reading.mount_ids.is_empty() && reading.is_mounted_anywhere != Some(true)
+                reading.mount_ids.is_empty() && reading.mounted_anywhere != MountedAnywhere::Yes
             }
             RecoveryCheck::DevicePresent | RecoveryCheck::DeviceRecovered => !reading.exists,
         };
@@ -142,7 +146,7 @@ mod tests {
         FilesystemReading {
             exists: true,
             mount_ids,
-            is_mounted_anywhere: None,
+            mounted_anywhere: MountedAnywhere::Unknown,
             read_only,
             errors: Some(errors),
             probe,
@@ -225,29 +229,46 @@ mod tests {
         }
     }
 
+    fn unseen(mounted_anywhere: MountedAnywhere) -> FilesystemReading {
+        FilesystemReading { mounted_anywhere, ..reading(&[], false, 1, ProbeResult::Pending) }
+    }
+
     /// A pod's mount namespace has it: the pod gets EROFS while nothing of it is seen here.
     #[test]
     fn what_only_a_pod_has_mounted_is_not_over_because_it_is_not_seen_here() {
-        let unseen = |is_mounted_anywhere| FilesystemReading {
-            is_mounted_anywhere,
-            ..reading(&[], false, 1, ProbeResult::Pending)
-        };
-        let pulled = |is_mounted_anywhere| FilesystemReading { exists: false, ..unseen(is_mounted_anywhere) };
+        use MountedAnywhere::{No, NotShown, Unknown, Yes};
+        let pulled = |mounted_anywhere| FilesystemReading { exists: false, ..unseen(mounted_anywhere) };
+        let here = || reading(&[40], true, 1, ProbeResult::Pending);
         for (first, then, is_over, case) in [
-            (unseen(Some(true)), unseen(Some(true)), false, "a pod has it"),
-            (unseen(Some(true)), unseen(Some(false)), true, "the pod had it"),
-            (unseen(Some(true)), pulled(Some(true)), false, "its disk was pulled, and the pod has it"),
-            (unseen(Some(true)), pulled(None), true, "its disk was pulled, and the pod let it go"),
-            (unseen(None), unseen(None), true, "its filesystem does not show where it is mounted"),
-            (unseen(None), unseen(Some(false)), true, "udev read late what it is"),
-            (reading(&[40], true, 1, ProbeResult::Pending), unseen(Some(true)), true, "it was here"),
-            (reading(&[40], true, 1, ProbeResult::Pending), unseen(None), true, "it was here"),
+            (unseen(Yes), unseen(Yes), false, "a pod has it"),
+            (unseen(Yes), unseen(No), true, "the pod had it"),
+            (unseen(Yes), pulled(Yes), false, "its disk was pulled, and the pod has it"),
+            (unseen(Yes), pulled(Unknown), true, "its disk was pulled, and the pod let it go"),
+            (unseen(NotShown), unseen(NotShown), false, "FAT and bcachefs: a pod may have it, which is not shown"),
+            (unseen(NotShown), pulled(Unknown), true, "what a pod may have had has no device any more"),
+            (unseen(Unknown), unseen(NotShown), false, "udev read late that it is one of those"),
+            (unseen(Unknown), unseen(No), true, "udev read late what it is"),
+            (unseen(Unknown), unseen(Unknown), true, "udev does not say what it is, and it is not shown as mounted"),
+            (here(), unseen(Yes), true, "it was here"),
+            (here(), unseen(NotShown), true, "it was here"),
+            (here(), unseen(Unknown), true, "it was here"),
         ] {
             assert_eq!(matches!(after(first, then), FilesystemVerdict::Over(_)), is_over, "{case}");
         }
-        let old = |is_mounted_anywhere| FilesystemHistory::new(true).judge(unseen(is_mounted_anywhere), Duration::ZERO);
-        assert_eq!(old(Some(true)), FilesystemVerdict::Stays, "the agent was started again");
-        assert!(matches!(old(None), FilesystemVerdict::Over(_)));
+        let old = |mounted_anywhere| FilesystemHistory::new(true).judge(unseen(mounted_anywhere), Duration::ZERO);
+        assert_eq!(old(Yes), FilesystemVerdict::Stays, "the agent was started again");
+        assert!([NotShown, Unknown].into_iter().all(|state| matches!(old(state), FilesystemVerdict::Over(_))));
+    }
+
+    #[test]
+    fn what_does_not_show_its_mounts_stays_as_long_as_there_is_its_device() {
+        let mut history = FilesystemHistory::new(false);
+        for secs in [0, 5, 65, 86_400] {
+            let reading = unseen(MountedAnywhere::NotShown);
+            assert_eq!(history.judge(reading, Duration::from_secs(secs)), FilesystemVerdict::Stays, "{secs}");
+        }
+        let gone = FilesystemReading { exists: false, ..unseen(MountedAnywhere::Unknown) };
+        assert!(matches!(history.judge(gone, Duration::from_secs(86_405)), FilesystemVerdict::Over(_)));
     }
 
     #[test]
@@ -261,7 +282,7 @@ mod tests {
             history.judge(then, Duration::from_secs(63))
         };
         assert!(matches!(late(unknown()), FilesystemVerdict::Over(_)), "pulled and unmounted before the first look");
-        let held = FilesystemReading { is_mounted_anywhere: Some(true), ..unknown() };
+        let held = FilesystemReading { mounted_anywhere: MountedAnywhere::Yes, ..unknown() };
         assert_eq!(late(held), FilesystemVerdict::Stays, "a pod has it mounted still");
         assert!(matches!(FilesystemHistory::new(true).judge(unknown(), Duration::ZERO), FilesystemVerdict::Over(_)));
     }

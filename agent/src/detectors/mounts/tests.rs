@@ -46,32 +46,34 @@ impl Tree {
         HostRoots { proc: path("proc"), sys: path("sys"), dev: path("dev"), run: path("run"), kubelet: path("kubelet") }
     }
 
-    fn is_mounted_anywhere(&self) -> Result<Option<bool>, ReadError> {
-        is_mounted_anywhere(&self.roots(), "sdb")
+    fn mounted_anywhere(&self) -> Result<MountedAnywhere, ReadError> {
+        mounted_anywhere(&self.roots(), "sdb")
     }
 }
 
 #[test]
 fn a_superblock_is_seen_from_every_mount_namespace() {
+    use MountedAnywhere::{No, NotShown, Unknown, Yes};
     for (shown, kind, expected) in [
-        ("fs/ext4/sdb/errors_count", "ext4", Some(true)),
-        ("fs/xfs/sdb/log/log_head_lsn", "xfs", Some(true)),
-        ("fs/btrfs/0a1b/devices/sdb/x", "btrfs", Some(true)),
-        ("fs/ext4/sda/errors_count", "ext4", Some(false)),
-        ("fs/btrfs/0a1b/devices/sda/x", "btrfs", Some(false)),
-        ("fs/btrfs/features/raid56", "vfat", None),
-        ("fs/ext4/features/casefold", "", None),
+        ("fs/ext4/sdb/errors_count", "ext4", Yes),
+        ("fs/xfs/sdb/log/log_head_lsn", "xfs", Yes),
+        ("fs/btrfs/0a1b/devices/sdb/x", "btrfs", Yes),
+        ("fs/ext4/sda/errors_count", "ext4", No),
+        ("fs/btrfs/0a1b/devices/sda/x", "btrfs", No),
+        ("fs/btrfs/features/raid56", "vfat", NotShown),
+        ("fs/ext4/features/casefold", "bcachefs", NotShown),
+        ("fs/ext4/features/casefold", "", Unknown),
     ] {
         let tree = Tree(tempfile::tempdir().unwrap());
         tree.write(&format!("sys/{shown}"), "");
-        let pulled = expected.filter(|is_shown| *is_shown);
-        assert_eq!(tree.is_mounted_anywhere(), Ok(pulled), "there is no such device: {shown}");
+        let pulled = if expected == Yes { Yes } else { Unknown };
+        assert_eq!(tree.mounted_anywhere(), Ok(pulled), "there is no such device: {shown}");
         tree.write("sys/class/block/sdb/dev", "8:16\n");
         if !kind.is_empty() {
             let udev = format!("S:disk/by-id/x\nE:ID_FS_USAGE=filesystem\nE:ID_FS_TYPE={kind}\n");
             tree.write("run/udev/data/b8:16", &udev);
         }
-        assert_eq!(tree.is_mounted_anywhere(), Ok(expected), "{shown} {kind}");
+        assert_eq!(tree.mounted_anywhere(), Ok(expected), "{shown} {kind}");
     }
 }
 
@@ -93,17 +95,17 @@ fn a_device_is_the_one_that_the_log_names() {
 fn where_it_cannot_be_read_whether_it_is_mounted_it_is_not_unmounted() {
     let tree = Tree::with_sdb();
     tree.write("run/udev/data/b8:16", "E:ID_FS_TYPE=ext4\n");
-    assert_eq!(tree.is_mounted_anywhere(), Ok(Some(false)));
+    assert_eq!(tree.mounted_anywhere(), Ok(MountedAnywhere::No));
     tree.spoil("run/udev/data/b8:16");
-    assert!(tree.is_mounted_anywhere().is_err());
+    assert!(tree.mounted_anywhere().is_err());
     tree.spoil("sys/class/block/sdb/dev");
-    assert!(tree.is_mounted_anywhere().is_err());
+    assert!(tree.mounted_anywhere().is_err());
     assert!(device_number(&tree.path("sys"), "sdb").is_err());
     assert!(of_device(&parse(ROOT), &tree.roots(), "sdb").is_err());
     for folder in ["ext4", "xfs", "f2fs", "btrfs"] {
         let tree = Tree::with_sdb();
         tree.link(&format!("sys/fs/{folder}"), folder);
-        assert!(tree.is_mounted_anywhere().is_err(), "{folder}");
+        assert!(tree.mounted_anywhere().is_err(), "{folder}");
     }
 }
 
