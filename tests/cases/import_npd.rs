@@ -23,6 +23,7 @@ pub(crate) fn list(suite: &mut Suite) {
         .case("all_stock_files_fire_without_the_shipped_rules", all_stock_files_fire_without_the_shipped_rules)
         .case("the_stock_monitors_need_no_copy", the_stock_monitors_need_no_copy)
         .case("a_manifest_on_standard_input_is_one_rule_file", a_manifest_on_standard_input_is_one_rule_file)
+        .case("programs_read_all_of_it_in_one_document", programs_read_all_of_it_in_one_document)
         .case("what_is_there_is_left_as_it_is", what_is_there_is_left_as_it_is)
         .case("the_agents_user_reads_it_whatever_the_umask", the_agents_user_reads_it_whatever_the_umask)
         .case("errors_are_said_and_nothing_is_written", errors_are_said_and_nothing_is_written);
@@ -120,6 +121,33 @@ fn a_manifest_on_standard_input_is_one_rule_file() {
     let agent = plan.start();
     agent.kmsg().write("mydrv a1: gave up");
     agent.wait_condition("MyDriverBroken", "True");
+}
+
+fn programs_read_all_of_it_in_one_document() {
+    let plan = Plan::default();
+    let input = plan.file("npd/mine.json", MINE);
+    let asked = nodewell(["import-npd".as_ref(), input.as_os_str(), "-o".as_ref(), "json".as_ref()]);
+    assert_eq!((asked.code, asked.stderr.as_str()), (0, ""), "{asked:?}");
+    let document = asked.json();
+    let file = &document["files"][0];
+    assert_eq!((file["name"].as_str(), file["path"].is_null()), (Some("monitors.d/mine.toml"), true), "{document}");
+    assert!(file["text"].as_str().unwrap().contains("reason = \"MyDriverGaveUp\"\n"), "{document}");
+    assert!(!plan.folder().join("monitors.d").exists(), "it was not to be written");
+    let items = document["items"].as_array().unwrap();
+    let gave_up = items.iter().find(|item| item["text"].as_str().unwrap().starts_with("MyDriverGaveUp: ")).unwrap();
+    assert_eq!((gave_up["file"].as_str(), gave_up["line"].as_u64()), (input.to_str(), Some(4)), "{gave_up}");
+    assert_eq!(gave_up["fate"].as_str(), Some("same"), "{gave_up}");
+    let path = plan.folder().join("monitors.d/mine.toml");
+    for is_unchanged in [false, true] {
+        let outcome = imported(&input, plan.folder(), &["--json"]);
+        let written = outcome.json();
+        let file = &written["files"][0];
+        assert_eq!((file["path"].as_str(), file["is_unchanged"].as_bool()), (path.to_str(), Some(is_unchanged)));
+        assert_eq!(file["text"].as_str(), Some(fs::read_to_string(&path).unwrap().as_str()));
+        assert_eq!(written["items"], document["items"]);
+        assert_eq!(written["notes"][0].as_str(), Some("next: `nodewell check`, then `systemctl reload nodewell`"));
+        assert_eq!(outcome.stderr, "", "all is in the document");
+    }
 }
 
 fn what_is_there_is_left_as_it_is() {

@@ -6,6 +6,7 @@ mod manifest;
 mod target;
 #[cfg(test)]
 mod tests;
+mod view;
 mod words;
 
 use std::{
@@ -20,11 +21,13 @@ use nodewell_rules::npd::import::{Beside, Fate, Imported, Item, NewFile, import}
 use super::{
     error::{CONFIG, CommandError},
     out::Out,
+    output::Output,
     render::one_line,
 };
 use crate::config::Config;
 use input::Input;
 use target::{Target, Written};
+use view::ImportView;
 
 /// The keys that flags become, below `/etc/nodewell`.
 const KEYS: &str = "nodewell.toml.d/npd.toml";
@@ -36,6 +39,7 @@ const KEYS: &str = "nodewell.toml.d/npd.toml";
   nodewell import-npd kernel-monitor.json my-plugin-monitor.json > my-rules.toml
   sudo nodewell import-npd node-problem-detector.yaml --out /etc/nodewell
   kubectl get daemonset,configmap -n kube-system -o yaml | nodewell import-npd -
+  nodewell import-npd npd.yaml -o json | jq '.items[] | select(.fate == \"none\")'
 
 PATH is a monitor (*.json), a manifest with any number of documents (*.yaml; - is
 standard input), or a folder of both. Of manifests the flags of the container are
@@ -53,6 +57,10 @@ On standard error is a line for each rule, plug-in and flag:
   kept      it stays in Node Problem Detector's format, which is loaded as it is
   none      it has no counterpart; the line says why, and what to do
 
+As JSON and YAML all is in one document: {files[], items[], notes[]}. A file is
+{name, path, is_unchanged, text}, with or without --out; path is null without it.
+An item is {file, line, fate, text}, and notes say what is left to do.
+
 Exit codes: 0 done; 65 not a manifest; 66 a file cannot be read; 70 a file cannot
 be written, or is there; 78 errors in the files, all of them: nothing is written.")]
 pub(super) struct ImportNpd {
@@ -68,10 +76,30 @@ pub(super) struct ImportNpd {
     /// For an agent that does not load the shipped rules (`rules` in its configuration): leave nothing to them.
     #[arg(long)]
     without_shipped: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 impl ImportNpd {
     pub(super) fn run(self, out: &mut Out) -> Result<(), CommandError> {
+        let (files, items) = self.taken()?;
+        if let Some(form) = self.output.document() {
+            return out.document(form, &self.view(files, items)?);
+        }
+        eprint_lines(&report(&items));
+        let done = match &self.target {
+            Some(folder) => {
+                let written = Target::new(folder, self.force).write(&files)?;
+                next_steps(folder, &files, &written, &self.paths)
+            }
+            None => print(out, &files)?,
+        };
+        eprint_lines(&done);
+        Ok(())
+    }
+
+    /// The new files, and what becomes of each thing; nothing is written yet.
+    fn taken(&self) -> Result<(Vec<NewFile>, Vec<Item>), CommandError> {
         let input = Input::read(&self.paths)?;
         let beside = if self.without_shipped { Beside::Nothing } else { Beside::Shipped };
         let Imported { mut files, mut items } = import(&input.files, beside).map_err(|errors| {
@@ -84,16 +112,16 @@ impl ImportNpd {
             check_keys(&input.keys)?;
             files.push(NewFile { name: KEYS.into(), text: input.keys });
         }
-        eprint_lines(&report(&items));
-        let done = match &self.target {
-            Some(folder) => {
-                let written = Target::new(folder, self.force).write(&files)?;
-                next_steps(folder, &files, &written, &self.paths)
-            }
-            None => print(out, &files)?,
-        };
-        eprint_lines(&done);
-        Ok(())
+        Ok((files, items))
+    }
+
+    /// The files, once they are written where they are to be, and all that is said of them.
+    fn view(&self, files: Vec<NewFile>, items: Vec<Item>) -> Result<ImportView, CommandError> {
+        let Some(folder) = &self.target else { return Ok(ImportView::new(files, Vec::new(), items, Vec::new())) };
+        let written = Target::new(folder, self.force).write(&files)?;
+        // The files say themselves what became of them.
+        let notes = next_steps(folder, &files, &[], &self.paths);
+        Ok(ImportView::new(files, written, items, notes))
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::agent::{agent, healthy, sick};
 
 /// They find nothing out: what they write is a file of another form, or nothing.
-const OTHERS: [&str; 5] = ["collect-pstore", "completion", "identity", "import-npd", "kubeconfig"];
+const OTHERS: [&str; 4] = ["collect-pstore", "completion", "identity", "kubeconfig"];
 
 /// Commands below this one, itself among them, that do something and do not take it.
 fn without(command: &clap::Command, path: &str, found: &mut Vec<String>) {
@@ -53,6 +53,9 @@ fn each_form_has_what_was_asked_for_and_the_same_code() {
     let log =
         write("kern.log", "Nov 21 02:00:00 host kernel: EXT4-fs error (device sda1): ext4_find_entry:1455: inode #2\n");
     let (good, bad) = (write("good.toml", "node-name = \"a\"\n"), write("bad.toml", "node-name = 1\n"));
+    let monitor = r#"{"plugin": "kmsg", "source": "mine-monitor", "rules": [
+        {"type": "temporary", "reason": "MyDriverSlow", "pattern": "mydrv: slow"}]}"#;
+    let monitor = write("mine.json", monitor);
     for (words, code) in [
         (&["version"][..], 0),
         (&["status"], 0),
@@ -61,6 +64,7 @@ fn each_form_has_what_was_asked_for_and_the_same_code() {
         (&["check", &good], 0),
         (&["check", &bad], 78),
         (&["config", "show", "--config", &good], 0),
+        (&["import-npd", &monitor], 0),
         (&["explain", "Ext4Error"], 0),
         (&["explain", "--list"], 0),
         (&["replay", &log], 0),

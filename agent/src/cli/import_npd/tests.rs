@@ -138,6 +138,7 @@ fn what_is_written_is_a_configuration() {
         target: Some(target.path().to_owned()),
         force: false,
         without_shipped: false,
+        output: Output::default(),
     };
     command.run(&mut Out::stdout()).unwrap();
     let config = Config::load(&Flags { config: Some(target.path().join(KEYS)), ..Flags::default() }).unwrap();
@@ -159,8 +160,13 @@ fn a_config_map_alone_gives_all_its_monitors() {
     assert_eq!(names, ["kernel-monitor.json", "mine.json", "old.json", "other.json"]);
     assert_eq!((input.keys.as_str(), input.items.len()), ("", 0));
     // All errors are said, and nothing is written.
-    let command =
-        ImportNpd { paths: vec![folder.path().join("maps.yaml")], target: None, force: false, without_shipped: false };
+    let command = ImportNpd {
+        paths: vec![folder.path().join("maps.yaml")],
+        target: None,
+        force: false,
+        without_shipped: false,
+        output: Output::default(),
+    };
     let error = command.run(&mut Out::stdout()).unwrap_err().to_string();
     assert!(error.starts_with("nothing is written, because of errors:\n"), "{error}");
     assert!(
@@ -195,7 +201,8 @@ fn flags_that_are_no_configuration_are_said_and_nothing_is_written() {
     let folder = written(&[("npd.yaml", &manifest), ("maps.yaml", CONFIG_MAPS)]);
     let target = tempfile::tempdir().unwrap();
     let (paths, out) = (vec![folder.path().to_owned()], target.path().to_owned());
-    let command = ImportNpd { paths, target: Some(out), force: false, without_shipped: false };
+    let output = Output::default();
+    let command = ImportNpd { paths, target: Some(out), force: false, without_shipped: false, output };
     let CommandError::Message { code, message } = command.run(&mut Out::stdout()).unwrap_err() else { panic!() };
     assert_eq!(code, 78, "{message}");
     assert!(message.contains("nodewell.toml.d/npd.toml:") && message.contains("Worker_7"), "{message}");

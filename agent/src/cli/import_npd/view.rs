@@ -1,0 +1,57 @@
+//! What was taken over, for programs.
+
+use std::{iter::repeat_with, path::PathBuf};
+
+use nodewell_rules::npd::import::{Item, NewFile};
+use serde::Serialize;
+
+use super::target::Written;
+
+/// All that people are shown, in one document.
+#[derive(Debug, Serialize)]
+pub(super) struct ImportView {
+    files: Vec<FileView>,
+    items: Vec<ItemView>,
+    /// What is left to do, a line each.
+    notes: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct FileView {
+    /// Below `/etc/nodewell`.
+    name: PathBuf,
+    /// Where it is now; `None`: it was not to be written.
+    path: Option<PathBuf>,
+    /// It was so before.
+    is_unchanged: bool,
+    text: String,
+}
+
+#[derive(Debug, Serialize)]
+struct ItemView {
+    file: PathBuf,
+    /// `None`: the file as a whole.
+    line: Option<usize>,
+    fate: &'static str,
+    text: String,
+}
+
+impl ImportView {
+    /// `written`: each of `files` in its order, or none.
+    pub(super) fn new(files: Vec<NewFile>, written: Vec<Written>, items: Vec<Item>, notes: Vec<String>) -> Self {
+        let written = written.into_iter().map(Some).chain(repeat_with(|| None));
+        let files = files.into_iter().zip(written).map(|(NewFile { name, text }, written)| FileView {
+            name,
+            is_unchanged: written.as_ref().is_some_and(|written| written.is_unchanged),
+            path: written.map(|written| written.path),
+            text,
+        });
+        Self { files: files.collect(), items: items.into_iter().map(ItemView::from).collect(), notes }
+    }
+}
+
+impl From<Item> for ItemView {
+    fn from(Item { location, fate, text }: Item) -> Self {
+        Self { file: location.file, line: Some(location.line).filter(|line| *line > 0), fate: fate.as_str(), text }
+    }
+}
