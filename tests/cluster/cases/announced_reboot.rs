@@ -1,5 +1,5 @@
 //! Machines that shut down in an orderly way, as slowly as real ones do: two and eight minutes end without a hand on the
-//! power. What is not back after ten is fenced.
+//! power. What is not back after ten is fenced. Fifteen minutes are left alone where the policy gives twenty.
 
 use std::{
     thread,
@@ -11,6 +11,7 @@ use nodewell_tests::{
     suite::{Need, Suite},
     wait::{found_within, until_within},
 };
+use serde_json::Value;
 
 const SOON: Duration = Duration::from_secs(60);
 const READY: Duration = Duration::from_secs(180);
@@ -20,11 +21,36 @@ const GRACE: Duration = Duration::from_secs(600);
 const FENCED: Duration = Duration::from_secs(150);
 
 pub(crate) fn list(suite: &mut Suite) {
-    suite.behaviour("announced_reboot").case_with(
-        &[Need::LongSuite, CLUSTER],
-        "two_and_eight_minutes_are_left_alone_and_more_than_ten_are_not",
-        two_and_eight_minutes_are_left_alone_and_more_than_ten_are_not,
-    );
+    suite
+        .behaviour("announced_reboot")
+        .case_with(
+            &[Need::LongSuite, CLUSTER],
+            "fifteen_minutes_are_left_alone_where_the_policy_gives_twenty",
+            fifteen_minutes_are_left_alone_where_the_policy_gives_twenty,
+        )
+        .case_with(
+            &[Need::LongSuite, CLUSTER],
+            "two_and_eight_minutes_are_left_alone_and_more_than_ten_are_not",
+            two_and_eight_minutes_are_left_alone_and_more_than_ten_are_not,
+        );
+}
+
+fn fifteen_minutes_are_left_alone_where_the_policy_gives_twenty() {
+    // One of two is no storm, and the budget's one: nothing but the announcement holds a hand back.
+    let cluster = Cluster::start(Plan { workers: 2, controllers: 1, ..Plan::default() });
+    cluster.install();
+    identity::enroll(&cluster);
+    let before = "nodeStartupGracePeriod: 0s";
+    let longer = format!("{before}\n  rebootGracePeriod: 20m");
+    cluster.apply_text(&policy(&[(before, longer.as_str())]));
+    cluster.wait_until_fences_are_ready();
+    is_left_alone(&cluster, "w2", Duration::from_secs(900));
+    let events = cluster.api().events("w2", "Blocked");
+    let is_announced = |event: &Value| {
+        let message = event["message"].as_str().unwrap_or_default();
+        message.contains("ShutdownAnnounced") && message.contains("has 20m to come back")
+    };
+    assert!(events.iter().any(is_announced), "what held it back: {events:?}");
 }
 
 fn two_and_eight_minutes_are_left_alone_and_more_than_ten_are_not() {
@@ -35,21 +61,26 @@ fn two_and_eight_minutes_are_left_alone_and_more_than_ten_are_not() {
     // back.
     const BUDGET: &str = "maxUnavailable: 100%, maxDead: 100%, maxUnavailablePerZone: 100%, maxConcurrent: 3";
     let budget = format!("{BUDGET}, rate: {{ count: 10, window: 1h }} }}\n  cordonBudget: {{ {BUDGET}");
-    let mut policy = DEAD_NODES.to_owned();
-    for (text, by) in [
+    cluster.apply_text(&policy(&[
         ("unhealthy: 50%", "unhealthy: 100%"),
-        ("maxUnavailable: 1, maxConcurrent: 1, rate: { count: 10, window: 1h }", &budget),
-    ] {
-        assert!(policy.contains(text), "the policy has no {text:?}");
-        policy = policy.replace(text, by);
-    }
-    cluster.apply_text(&policy);
+        ("maxUnavailable: 1, maxConcurrent: 1, rate: { count: 10, window: 1h }", budget.as_str()),
+    ]));
     cluster.wait_until_fences_are_ready();
     thread::scope(|scope| {
         scope.spawn(|| is_left_alone(&cluster, "w2", Duration::from_secs(120)));
         scope.spawn(|| is_left_alone(&cluster, "w3", Duration::from_secs(480)));
         scope.spawn(|| is_fenced_after_the_grace(&cluster, "w1"));
     });
+}
+
+/// Dead nodes are fenced, with other numbers.
+fn policy(changes: &[(&str, &str)]) -> String {
+    let mut policy = DEAD_NODES.to_owned();
+    for &(text, by) in changes {
+        assert!(policy.contains(text), "the policy has no {text:?}");
+        policy = policy.replace(text, by);
+    }
+    policy
 }
 
 fn is_left_alone(cluster: &Cluster, name: &str, takes: Duration) {
