@@ -16,7 +16,7 @@ use nodewell_tests::{
     wait::until_within,
 };
 
-use crate::off_before_release::assert_off_before_release;
+use crate::{off_before_release::assert_off_before_release, settles::assert_nothing_too_soon};
 
 /// Each is a matter of seconds on two cores that have nothing else to do.
 const SOON: Duration = Duration::from_secs(60);
@@ -122,6 +122,7 @@ fn returns(cluster: &Cluster, fenced: &Fenced<'_>) {
     assert_off_before_release(cluster, worker, fenced.off_since);
     cluster.api().wait_condition(FENCED, worker.name(), "Ready", "True");
     cluster.api().wait_given_back(FENCED, worker.name());
+    assert_nothing_too_soon(cluster, worker);
     assert_ne!(boot(cluster, worker), fenced.boot, "it has booted since");
     until_within(SOON, "the agent reports how the boot before ended", || {
         let its = format!("reason=UnexpectedReboot,involvedObject.name={}", worker.name());

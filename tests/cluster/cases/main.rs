@@ -27,6 +27,7 @@ mod own_kernel;
 mod pods_own_filesystem;
 mod pods_zombies;
 mod rolling_upgrade;
+mod settles;
 mod soak;
 mod taint_evicts;
 mod trial;
@@ -63,6 +64,7 @@ fn main() -> std::process::ExitCode {
         node_problem::list,
         kubelet_stopped::list,
         soak::list,
+        settles::list,
     ];
     behaviours.iter().for_each(|list| list(&mut suite));
     suite.run_at_once(nodewell_cluster::at_once())
