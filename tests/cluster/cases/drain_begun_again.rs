@@ -1,5 +1,6 @@
-//! A drain that a disruption budget holds up ends with its time, and the record shows by what; it is begun again, and
-//! goes through once the budget allows it, without a person.
+//! A drain that a disruption budget holds up ends with its time, and the record shows by what, when it begins again and
+//! what is for a person to see to. Once the budget allows it, it goes through by itself, in a second round that record
+//! and Events show.
 
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use nodewell_tests::{
     suite::{Need, Suite},
     wait::until_within,
 };
+use serde_json::Value;
 
 const SOON: Duration = Duration::from_secs(60);
 /// The steps begin again five minutes after the last one.
@@ -38,6 +40,21 @@ metadata: { name: shop }
 spec: { maxUnavailable: 0, selector: { matchLabels: { app: shop } } }
 ";
 
+/// Of the message `DrainIncomplete`.
+const BLOCKED: [&str; 4] = [
+    "DrainIncomplete",
+    "shop-0",
+    "begins again 5m after its end",
+    "what holds them is for a person to see to, as more replicas or a looser budget",
+];
+/// Texts of the log after both rounds, and how often each is there.
+const LOGGED: [(&str, usize); 4] = [
+    ("Draining: ", 2),
+    ("the drain ended with pods left: ", 1),
+    ("Pending: the steps begin again with the first", 1),
+    ("every pod that had to go is gone", 1),
+];
+
 pub(crate) fn list(suite: &mut Suite) {
     suite.behaviour("drain_begun_again").case_with(
         &[Need::LongSuite, CLUSTER],
@@ -54,11 +71,10 @@ fn goes_through_once_the_budget_allows_it() {
     let inside = cluster.worker(NODE).unwrap().inside();
     report(inside, "true", "RaidDegraded", "1 of 2 disks is gone");
 
-    until_within(SOON, "the record shows what stands in the way", || {
+    until_within(SOON, "the record shows what stands in the way, and what is done about it by whom", || {
         let record = cluster.api().record(NODE)?;
         let blocked = record["status"]["blockedBy"].to_string();
-        (record["status"]["phase"] == "Waiting" && blocked.contains("DrainIncomplete") && blocked.contains("shop-0"))
-            .then_some(())
+        (record["status"]["phase"] == "Waiting" && BLOCKED.iter().all(|text| blocked.contains(text))).then_some(())
     });
     assert_eq!(cluster.api().ready_on("shop-0").as_deref(), Some(NODE), "nothing was evicted");
 
@@ -68,6 +84,21 @@ fn goes_through_once_the_budget_allows_it() {
     });
     report(inside, "false", "RaidIsHealthy", "all disks are back");
     cluster.api().wait_given_back(SOON, NODE);
+    shows_two_rounds(&cluster);
+}
+
+fn shows_two_rounds(cluster: &Cluster) {
+    let record = cluster.api().newest_record(NODE).expect("a record, or a copy of one");
+    assert_eq!(record["status"]["drainRounds"], 1, "begun again once: {record}");
+    let log = record["status"]["log"].as_array().expect("a log");
+    for (begins, often) in LOGGED {
+        let is_it = |entry: &&Value| entry["text"].as_str().is_some_and(|text| text.starts_with(begins));
+        assert_eq!(log.iter().filter(is_it).count(), often, "{begins:?}: {record}");
+    }
+    until_within(SOON, "an Event of each round's end", || {
+        let happened = ["EvictionsRefused", "Drained"].map(|reason| cluster.api().happened(NODE, reason));
+        (happened == [1, 1]).then_some(())
+    });
 }
 
 /// As one service of the node: a problem is over when the service that reported it says so.
