@@ -1,6 +1,6 @@
 //! Node Problem Detector on the same node, with condition types that are ours too: its own program where it lies beside
-//! the real server's, and everywhere its writer as it is played here, a strategic merge patch of all its conditions at
-//! each heartbeat and change, and Events by client-go's recorder.
+//! the real server's, at the ports that both programs have by default; and everywhere its writer as it is played here,
+//! a strategic merge patch of all its conditions at each heartbeat and change, and Events by client-go's recorder.
 
 use std::{
     ffi::OsString,
@@ -15,6 +15,8 @@ use jiff::{Timestamp, Zoned};
 use nodewell_tests::{
     agent::Agent,
     cluster::{Call, Cluster, Identity},
+    http::over_tcp,
+    loopback::Loopback,
     process::Process,
     real,
     suite::{Need, Suite},
@@ -31,7 +33,7 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("npd_beside")
         .on_double("neither_writer_fights_the_other", neither_writer_fights_the_other)
-        .real_with(&[Need::Other(no_npd)], "its_own_program_is_neither_fought_nor_missed", its_own_program);
+        .real_with(&[Need::Other(no_npd), Need::Wire], "its_own_program_is_neither_fought_nor_missed", its_own_program);
 }
 
 fn no_npd() -> Option<String> {
@@ -44,6 +46,12 @@ const NODE: &str = "npd-beside";
 const BEATS: usize = 40;
 /// Of the agent's heartbeats, its faults, and a look now and then whether the other writer is still there.
 const REQUESTS: usize = 30;
+/// Its two ports and the agent's, each by default: it ends where one of its own is taken.
+const PAGES: [(&str, &str, &str); 3] = [
+    ("127.0.0.1:20256", "/healthz", "ok"),
+    ("127.0.0.1:20257", "/metrics", "problem_counter"),
+    ("127.0.0.1:20259", "/metrics", "nodewell_apiserver_connected"),
+];
 /// What its stock kernel monitor knows.
 const TYPES: [&str; 2] = ["KernelDeadlock", "ReadonlyFilesystem"];
 
@@ -120,34 +128,43 @@ fn its_config(log: &Path) -> Value {
     })
 }
 
-fn start_it(cluster: &Cluster, node: &str, folder: &Path) -> Process {
+fn start_it(cluster: &Cluster, node: &str, folder: &Path, apart: &Loopback) -> Process {
     let (log, config) = (folder.join("kern.log"), folder.join("kernel-monitor.json"));
     fs::write(&log, "").unwrap();
     fs::write(&config, its_config(&log).to_string()).unwrap();
     let kubeconfig = cluster.write_kubeconfig(&Identity::Admin, folder);
     let written: Value = serde_json::from_str(&fs::read_to_string(&kubeconfig).unwrap()).unwrap();
     let server = written["clusters"][0]["cluster"]["server"].as_str().unwrap();
-    let argv: Vec<OsString> = [
+    let its = [
         real::binary(NPD).display().to_string(),
         format!("--config.system-log-monitor={}", config.display()),
         format!("--apiserver-override={server}?inClusterConfig=false&auth={}", kubeconfig.display()),
         format!("--hostname-override={node}"),
         "--k8s-exporter-heartbeat-period=10s".to_owned(),
-        "--port=0".to_owned(),
-        "--prometheus-port=0".to_owned(),
-    ]
-    .map(OsString::from)
-    .to_vec();
+    ];
+    let argv: Vec<OsString> = apart.enter().into_iter().chain(its.map(OsString::from)).collect();
     Process::start(&argv, &folder.join("npd.log")).unwrap()
+}
+
+fn each_answers_at_its_port(apart: &Loopback) {
+    for (address, target, text) in PAGES {
+        until(&format!("http://{address}{target} has {text}"), || {
+            let answer = apart.inside(|| over_tcp(address, target))?;
+            (answer.code() == 200 && answer.body.contains(text)).then_some(())
+        });
+    }
 }
 
 fn its_own_program(cluster: &Cluster) {
     let node = "npd-itself";
     let config = "[apiserver]\nheartbeat = \"10s\"\ntake-over = \"1m\"\n";
-    let agent = plan_on(cluster, node).config(config).start();
+    // Outside, another program of this machine may have one of these ports.
+    let apart = Loopback::with(cluster.as_real().address());
+    let plan = plan_on(cluster, node).config(config).wrapped_in(apart.enter());
+    let agent = plan.with_usual_metrics_address().start();
     wait_published(cluster, node, "KernelDeadlock", "False");
     let folder = tempfile::tempdir().unwrap();
-    let mut npd = start_it(cluster, node, folder.path());
+    let mut npd = start_it(cluster, node, folder.path(), &apart);
     let line = format!(
         "{} {node} kernel: [ 123.45] task docker:123 blocked for more than 120 seconds.\n",
         Zoned::now().strftime("%b %e %H:%M:%S")
@@ -156,6 +173,7 @@ fn its_own_program(cluster: &Cluster) {
     log.write_all(line.as_bytes()).unwrap();
     let is_its = || cluster.condition(node, "KernelDeadlock").is_some_and(|it| it["reason"] == "DockerHung");
     until("its condition is on the Node", || is_its().then_some(()));
+    each_answers_at_its_port(&apart);
     until("an Event names it", || (!cluster.events(node, "ConditionConflict").is_empty()).then_some(()));
     agent.kmsg().write(OOPS);
     wait_published(cluster, node, "KernelUnhealthy", "True");

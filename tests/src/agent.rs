@@ -24,6 +24,7 @@ use crate::{
 
 /// How many events the agent stores for those who look later.
 pub const EVENTS_KEPT: usize = 4096;
+const USUAL_METRICS_PORT: u16 = 20259;
 
 /// How the agent is to be started.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ pub struct Plan {
     finds_identity: bool,
     device: Option<PathBuf>,
     wrapper: Vec<OsString>,
-    metrics_port: u16,
+    metrics_port: Option<u16>,
 }
 
 impl Default for Plan {
@@ -60,7 +61,7 @@ impl Plan {
         let base =
             own("rules-override-dir", "rules.d") + &own("monitors-dir", "monitors.d") + "check-processes = \"none\"\n";
         fs::write(dir.path().join("nodewell.toml"), base).unwrap();
-        let metrics_port = nodewell_kit::free_port();
+        let metrics_port = Some(nodewell_kit::free_port());
         let node = node.to_owned();
         let (flags, wrapper) = (Vec::new(), Vec::new());
         Self { dir, node, kmsg, flags, kubeconfig: None, finds_identity: false, device: None, wrapper, metrics_port }
@@ -146,6 +147,12 @@ impl Plan {
         Self { wrapper, ..self }
     }
 
+    /// Its metrics are where they are by default, which is for one agent alone.
+    #[must_use]
+    pub fn with_usual_metrics_address(self) -> Self {
+        Self { metrics_port: None, ..self }
+    }
+
     /// Starts it and waits until it answers on its socket.
     ///
     /// # Panics
@@ -175,7 +182,9 @@ impl Plan {
         let mut args: Vec<OsString> = vec!["--config".into(), path("nodewell.toml")];
         args.extend(["--node-name".into(), self.node.clone().into()]);
         args.extend(["--socket".into(), path("socket"), "--state-dir".into(), path("state")]);
-        args.extend(["--metrics-address".into(), self.metrics_address().into()]);
+        if self.metrics_port.is_some() {
+            args.extend(["--metrics-address".into(), self.metrics_address().into()]);
+        }
         args.extend(["--kmsg".into(), device.into()]);
         match &self.kubeconfig {
             Some(kubeconfig) => args.extend(["--kubeconfig".into(), kubeconfig.into()]),
@@ -187,7 +196,7 @@ impl Plan {
     }
 
     fn metrics_address(&self) -> String {
-        format!("127.0.0.1:{}", self.metrics_port)
+        format!("127.0.0.1:{}", self.metrics_port.unwrap_or(USUAL_METRICS_PORT))
     }
 
     fn log(&self) -> PathBuf {

@@ -29,6 +29,7 @@ pub mod journal;
 pub mod kmsg;
 pub mod kubelet;
 pub mod leftovers;
+pub mod loopback;
 pub mod machine;
 pub mod old_kernel;
 pub mod openapi;

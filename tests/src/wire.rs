@@ -88,12 +88,12 @@ fn own_address() -> String {
     format!("10.213.{}.1", std::process::id() % 250)
 }
 
-fn ip(args: &[&str]) {
+pub(crate) fn ip(args: &[&str]) {
     let output = Command::new("ip").args(args).output().unwrap();
     assert!(output.status.success(), "ip {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr));
 }
 
-async fn relay(listener: TcpListener, server: SocketAddr) {
+pub(crate) async fn relay(listener: TcpListener, server: SocketAddr) {
     while let Ok((mut near, _)) = listener.accept().await {
         tokio::spawn(async move {
             let mut far = TcpStream::connect(server).await?;
