@@ -46,7 +46,7 @@ impl Table for ClaimsTable {
     const NAME: &'static str = "[claims]";
     const ABOUT: &'static str = "Nodes that other controllers remediate (medik8s: NodeHealthCheck, NodeMaintenance): \
                                  their Leases are honoured, and taken while this controller remediates a node. See \
-                                 docs/remediation.md.";
+                                 docs/external-remediation.md.";
 
     fn keys() -> Vec<Key<Self>> {
         vec![
