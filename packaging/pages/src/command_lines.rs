@@ -6,6 +6,7 @@ use nodewell_controller::cli as controller;
 
 use crate::{
     commands::built,
+    examples,
     markdown::{cell, code, prose},
 };
 
@@ -115,7 +116,7 @@ fn quoted(value: &str) -> String {
     if value.is_empty() { "\"\"".to_owned() } else { value.to_owned() }
 }
 
-/// Our closing words are "Examples:" with indented lines, and paragraphs of prose.
+/// Our closing words are "Examples:" with indented lines, and paragraphs of prose, of which a list may end one.
 fn after_help(words: &str) -> String {
     words.split("\n\n").map(part).collect()
 }
@@ -125,11 +126,15 @@ fn part(words: &str) -> String {
         let lines: Vec<&str> = lines.lines().map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
         return format!("\n```text\n{}\n```\n", lines.join("\n"));
     }
+    let (words, terms) = examples::terms(words);
+    let shown = |(term, meaning): &(&str, &str)| format!("- {}: {}.\n", code(term), prose(meaning));
+    let items: String = terms.iter().map(shown).collect();
+    let items = if items.is_empty() { items } else { format!("\n{items}") };
     let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
     let (before, codes) = words.split_once("Exit codes: ").unwrap_or((words.as_str(), ""));
     let before = if before.is_empty() { String::new() } else { format!("\n{}\n", prose(before.trim_end())) };
     let codes = if codes.is_empty() { String::new() } else { format!("\n**Exit codes:** {}\n", prose(codes)) };
-    before + &codes
+    before + &codes + &items
 }
 
 #[cfg(test)]
@@ -159,6 +164,12 @@ mod tests {
             text.ends_with("prog look x   it\n```\n\nIt only looks.\n\n**Exit codes:** 0 done; 1 not.\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_list_of_a_help_stays_a_list() {
+        let items = "- `a*`: \\*it looks.\n- `bb`: it does not.\n";
+        assert_eq!(part("One\nof:\n  a*  *it looks\n  bb  it does not."), format!("\nOne of:\n\n{items}"));
     }
 
     #[test]

@@ -58,7 +58,7 @@ fn rendered(page: &mut Page, render: impl FnOnce(&mut dyn io::Write) -> io::Resu
     Ok(())
 }
 
-/// Our closing words are "Examples:" with indented lines, then paragraphs of prose.
+/// Our closing words are "Examples:" with indented lines, then paragraphs of prose, of which a list may end one.
 fn after_help(page: &mut Page, command: &Command) {
     let Some(words) = command.get_after_help().map(ToString::to_string) else { return };
     for part in words.split("\n\n") {
@@ -72,8 +72,12 @@ fn after_help(page: &mut Page, command: &Command) {
                 page.line(&prose(part.trim_start_matches("Exit codes:")));
             }
             None => {
+                let (words, terms) = examples::terms(part);
                 page.heading("NOTES");
-                page.line(&prose(part));
+                page.line(&prose(words));
+                for (term, meaning) in terms {
+                    page.term(&format!("\\fB{}\\fR", escape(term)), &prose(meaning));
+                }
             }
         }
     }
@@ -116,5 +120,12 @@ mod tests {
         let text = &pages(program(), "1", "y(5)").unwrap()[1].text;
         assert!(text.contains(".SH EXAMPLES\n.PP\n.RS 4\n.nf\nprog look \\-x\n.fi"), "{text}");
         assert!(text.contains(".SH NOTES\nIt only looks.\n"), "{text}");
+    }
+
+    #[test]
+    fn a_list_stays_a_list() {
+        let program = Command::new("prog").after_help("Examples:\n  prog\n\nOne of:\n  a   it looks\n  bb  it goes");
+        let text = &pages(program, "1", "y(5)").unwrap()[0].text;
+        assert!(text.contains("\nOne of:\n.TP\n\\fBa\\fR\nit looks\n.TP\n\\fBbb\\fR\nit goes\n"), "{text}");
     }
 }

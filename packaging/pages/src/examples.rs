@@ -1,4 +1,5 @@
-//! Examples that fit a page of 80 columns: what is said beside a line goes above or below it where it is too wide.
+//! Lines of a command's help. Examples fit a page of 80 columns: what is said beside a line goes above or below it
+//! where it is too wide.
 
 use crate::roff::{Page, escape};
 
@@ -24,6 +25,18 @@ pub(crate) fn commands(page: &mut Page, lines: &str) {
     for (command, meaning) in examples {
         page.term(&format!("\\fB{}\\fR", escape(command)), &escape(&meaning));
     }
+}
+
+/// A paragraph of a command's help, and the list that may end it: lines behind two blanks, of each its term and what
+/// that means.
+pub(crate) fn terms(paragraph: &str) -> (&str, Vec<(&str, &str)>) {
+    let (words, list) = paragraph.split_once("\n  ").unwrap_or((paragraph, ""));
+    (words, list.lines().map(term).collect())
+}
+
+fn term(line: &str) -> (&str, &str) {
+    let (term, meaning) = line.trim().split_once("  ").unwrap_or((line.trim(), ""));
+    (term, meaning.trim_start().trim_end_matches('.'))
 }
 
 /// A block of TOML, JSON or shell: a comment at the end of a wide line moves above it.
@@ -71,6 +84,13 @@ mod tests {
         assert!(text.contains("\na = 1  # short\n# word word"), "{text}");
         assert!(text.contains("\nbb = 2\n.fi"), "{text}");
         assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
+    }
+
+    #[test]
+    fn a_list_ends_a_paragraph() {
+        assert_eq!(terms("It only\nlooks."), ("It only\nlooks.", Vec::new()));
+        let expected = ("One of\nthese:", vec![("a", "looks"), ("bb", "does it  twice")]);
+        assert_eq!(terms("One of\nthese:\n  a   looks.\n  bb  does it  twice"), expected);
     }
 
     #[test]
