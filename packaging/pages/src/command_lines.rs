@@ -11,6 +11,8 @@ use crate::{
 };
 
 const HEAD: &str = "# Command lines: every command\n\n\
+    **For:** people who look up a command, an option or an exit code.\\\n\
+    **Afterwards:** you know what it takes, what it does, and by what it ends.\n\n\
     `nodewell-pages cli` writes this page from the programs' own descriptions, which `--help` of each command and the\n\
     man pages show as well. [Command lines](../cli.md) has what goes in and out of some. Each takes `--help`, and\n\
     each program `--version`.\n";

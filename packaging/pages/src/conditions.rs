@@ -9,6 +9,8 @@ use nodewell_rules::{LoadPlan, Rule, RuleSet};
 use crate::markdown::{cell, code, prose};
 
 const HEAD: &str = "# Conditions and reasons: every one\n\n\
+    **For:** people who see a condition or a reason on a node, or write a policy or an alert on it.\\\n\
+    **Afterwards:** you know what it means, how severe it is, and what finds it.\n\n\
     `nodewell-pages conditions` writes this page from the rules, the checks' catalogue and the tables of codes.\n\
     [Conditions](../conditions.md) has the pages that say what is read and when it ends; `nodewell explain REASON`\n\
     has what to do, how a problem ends and how sure it is, and [messages](messages.md) the texts.\n\n\

@@ -6,6 +6,8 @@ use nodewell_model::{ConditionSpec, Name, Severity};
 use nodewell_rules::{LoadPlan, RuleSet};
 
 const HEAD: &str = "# Messages\n\n\
+    **For:** people who see a message in a condition, an Event or `status.blockedBy`, or match on one.\\\n\
+    **Afterwards:** you know which reason writes it, and which part of it is the node's own.\n\n\
     Every message that the agent writes into a NodeCondition or an Event by itself, with example figures: what stands in\n\
     place of `97` is the node's own. A condition's message has the subject (a device, a mount point) before it.\n\
     Messages of rules of the kernel log are the log's own lines; those of plug-ins and daemons are theirs. A message is\n\

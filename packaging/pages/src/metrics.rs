@@ -8,6 +8,8 @@ use nodewell_rules::npd::stats::prometheus_name;
 use crate::markdown::{cell, code};
 
 const HEAD: &str = "# Metrics: every one\n\n\
+    **For:** people who write a query, an alert or a dashboard.\\\n\
+    **Afterwards:** you know each metric's type and labels, and what it counts.\n\n\
     `nodewell-pages metrics` writes this page from what the programs declare; the last column is what `# HELP` has.\n\
     [Metrics](../metrics.md) says how they are scraped, what a scrape costs and what to make of them. A label in\n\
     brackets is not on every sample.\n";

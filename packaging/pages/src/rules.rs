@@ -8,6 +8,8 @@ use crate::{
 };
 
 const HEAD: &str = "# Rule files: every key\n\n\
+    **For:** people who write rules and plug-ins.\\\n\
+    **Afterwards:** you know each table's keys, what each takes, and what holds without it.\n\n\
     `nodewell-pages rules` writes this page from the keys as their reader declares them. [Rule files](../rule-files.md)\n\
     says what a `proof`, a `check` and an exit status mean; the tasks are [Write a rule](../rules.md) and\n\
     [Run plug-ins](../plugins.md).\n";

@@ -27,6 +27,9 @@ const CONTROLLER_HEAD: &str = "\
 const PAGE_HEAD: &str = "\
 # Configuration: every key
 
+**For:** people who set a key of the agent or the controller.\\
+**Afterwards:** you know what each is for, what it takes, and what holds without it.
+
 `nodewell-pages reference` writes this page from the keys as the programs declare them; `nodewell config show -o wide`
 shows the agent's on a node, with their values. [configuration.md](../configuration.md) says how files are read.
 ";

@@ -6,6 +6,8 @@ use crate::markdown::{cell, code, prose};
 
 const OPENAPI: &str = include_str!("../../../docs/openapi.yaml");
 const HEAD: &str = "# The local socket: every route and field\n\n\
+    **For:** authors of programs that ask the agent or report to it.\\\n\
+    **Afterwards:** you know what each route takes and answers, and what each field is.\n\n\
     `nodewell-pages socket` writes this page from [openapi.yaml](../openapi.yaml), to which tests hold the agent's\n\
     answers. [The local socket](../socket.md) says what a report means, and who may send one. Fields are only ever\n\
     added. The length of a string is in bytes of UTF-8.\n";

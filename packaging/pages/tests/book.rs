@@ -82,12 +82,13 @@ const LONG: &str = "The service runs now, and it goes on while the network is aw
                     runtime hangs, while the kubelet is stopped, and while a person looks at what it shows of the node.";
 
 /// The file, what of it is replaced by what, and what the check says of it.
-const BREAKS: [(&str, &str, &str, &str); 13] = [
+const BREAKS: [(&str, &str, &str, &str); 14] = [
     ("docs/start.md", "(install.md)", "(instal.md)", "instal.md leads to docs/instal.md, which is not there"),
     ("docs/start.md", "(connect.md#a-grant)", "(connect.md#rights)", "docs/connect.md has no heading #rights"),
     ("docs/install.md", "(release.md)", "(../README.md)", "../README.md leads out of docs/"),
     ("docs/SUMMARY.md", "- [Write a rule](rules.md)\n", "", "docs/rules.md is not in docs/SUMMARY.md"),
     ("docs/rules.md", "**Afterwards:**", "Afterwards:", "docs/rules.md: its first lines are not"),
+    ("docs/reference/metrics.md", "**For:**", "For:", "docs/reference/metrics.md: its first lines are not"),
     ("docs/start.md", "The service runs now.", LONG, "a sentence of 40 words: The service runs now, and it goes on"),
     ("docs/connect.md", "```python\n", "```\n", "the code block has no language"),
     ("docs/conditions.md", "`XfsShutdown`", "`XfsShutDown`", "docs/conditions.md says nothing of XfsShutdown"),
