@@ -82,7 +82,7 @@ const LONG: &str = "The service runs now, and it goes on while the network is aw
                     runtime hangs, while the kubelet is stopped, and while a person looks at what it shows of the node.";
 
 /// The file, what of it is replaced by what, and what the check says of it.
-const BREAKS: [(&str, &str, &str, &str); 14] = [
+const BREAKS: [(&str, &str, &str, &str); 15] = [
     ("docs/start.md", "(install.md)", "(instal.md)", "instal.md leads to docs/instal.md, which is not there"),
     ("docs/start.md", "(connect.md#a-grant)", "(connect.md#rights)", "docs/connect.md has no heading #rights"),
     ("docs/install.md", "(release.md)", "(../README.md)", "../README.md leads out of docs/"),
@@ -97,6 +97,7 @@ const BREAKS: [(&str, &str, &str, &str); 14] = [
     ("docs/reference/socket.md", "## GET /v1/daemons", "## Daemons", "socket.md says nothing of GET /v1/daemons"),
     ("packaging/crds/remediationpolicies.yaml", " without a break.", ".", "docs/reference/crds.md is old"),
     ("packaging/lint/book", "WORDS = 25_000", "WORDS = 20_000", "words outside of its part Reference, more than 20000"),
+    ("packaging/lint/book", "BY_HAND = ", "BY_HAND = 0 * ", "words by hand within its part Reference, more than 0:"),
 ];
 
 #[test]
