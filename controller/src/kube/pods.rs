@@ -188,11 +188,19 @@ mod tests {
 
     fn answer(path: &str) -> Value {
         if path.ends_with("/pods") {
-            return json!({ "kind": "PodList", "metadata": {}, "items": (0..200).map(pod).collect::<Vec<_>>() });
+            return json!({ "apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": (0..200).map(pod).collect::<Vec<_>>() });
         }
         let spec = json!({ "volumeName": "v", "storageClassName": "fast", "accessModes": ["ReadWriteOnce"],
             "csi": { "driver": "disks.example.com", "volumeHandle": "h" } });
-        json!({ "kind": "Any", "metadata": { "name": "x", "uid": "set" }, "spec": spec, "provisioner": "p" })
+        let kinds = [
+            ("/persistentvolumeclaims/", "v1", "PersistentVolumeClaim"),
+            ("/persistentvolumes/", "v1", "PersistentVolume"),
+            ("/storageclasses/", "storage.k8s.io/v1", "StorageClass"),
+            ("/daemonsets/", "apps/v1", "DaemonSet"),
+        ];
+        let (_, version, kind) = kinds.into_iter().find(|(part, ..)| path.contains(part)).unwrap();
+        json!({ "apiVersion": version, "kind": kind, "metadata": { "name": "x", "uid": "set" }, "spec": spec,
+            "provisioner": "p" })
     }
 
     fn pod(at: usize) -> Value {
