@@ -6,6 +6,7 @@
 pub mod detector;
 pub mod examples;
 pub mod explain;
+pub mod json_log;
 pub mod load;
 pub mod matcher;
 pub mod native;
