@@ -1,9 +1,11 @@
-//! One entry of the journal as a record: its text is copied, its other fields are looked up when a rule asks.
+//! One entry of the journal as a record: its text is copied, or made of the object that stands for it; its other fields
+//! are looked up when a rule asks.
 
 use std::{borrow::Cow, cell::RefCell, time::Duration};
 
 use jiff::Timestamp;
 use nodewell_model::{BootId, Origin, Record, RecordFields};
+use nodewell_rules::json_log;
 use nodewell_sys::journal::{Journal, JournalError};
 
 use crate::sources::Sink;
@@ -51,6 +53,9 @@ fn pass(journal: &mut Journal, text: &mut Vec<u8>, to: &mut dyn FnMut(&Record<'_
     }
     text.clear();
     text.extend_from_slice(cut(journal.data("MESSAGE")?.unwrap_or_default()).trim_ascii_end());
+    if let Some(written) = json_log::text_of(text) {
+        *text = written;
+    }
     let cursor = journal.cursor()?;
     let time = wall_time(journal.realtime_usec()?);
     let (since_boot_usec, boot) = journal.monotonic_usec()?;

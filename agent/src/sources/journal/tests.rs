@@ -136,6 +136,20 @@ fn entries_have_their_time_and_fields_and_others_are_passed_over() {
 }
 
 #[test]
+fn an_object_that_a_kubelet_writes_is_read_as_its_text() {
+    if !usable("an_object_that_a_kubelet_writes_is_read_as_its_text") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let object = r#"{"ts":1700000000123.4567,"caller":"kubelet/kubelet.go:1431","msg":"Failed","err":"why"}"#;
+    let entries = [entry(1, object, &["_PID=812"]), entry(2, r#"{"a":1,"msg":"x"}"#, &[]), entry(3, "last", &[])];
+    written(&dir.path().join("system.journal"), &entries.concat());
+    let seen = Running::start(Journal::new(options(dir.path(), JournalStart::Head))).until(|seen| seen.idles > 0);
+    let text = r#"E1114 22:13:20.123456       0 kubelet.go:1431] "Failed" err="why""#;
+    assert_eq!(seen.texts(), [text, r#"{"a":1,"msg":"x"}"#, "last"]);
+}
+
+#[test]
 fn matches_are_alternatives() {
     if !usable("matches_are_alternatives") {
         return;
