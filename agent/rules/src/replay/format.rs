@@ -1,6 +1,7 @@
 //! The forms that saved logs come in.
 
 use super::{dmesg, kmsg, syslog};
+use crate::json_log;
 
 /// So many lines show the form.
 const LINES: usize = 50;
@@ -50,9 +51,11 @@ impl Format {
         match self {
             // The banner of a boot.
             Self::Kmsg | Self::Dmesg => &[b"Linux version"],
-            // A message that is not UTF-8 is written as an array of numbers, where no window can be seen.
-            Self::JournalJson => &[b"E\":[", b"E\": [", b"E\" : ["],
-            Self::Syslog | Self::Auto => &[],
+            // A message that is not UTF-8 is written as an array of numbers, where no window can be seen. Of the text
+            // that an object stands for some are not in the object.
+            Self::JournalJson => &[b"E\":[", b"E\": [", b"E\" : [", json_log::MARK_IN_STRING],
+            Self::Syslog => &[json_log::MARK],
+            Self::Auto => &[],
         }
     }
 }

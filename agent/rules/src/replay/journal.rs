@@ -7,6 +7,7 @@ use nodewell_model::BootId;
 use serde_json::{Map, Value};
 
 use super::saved::{Fields, Saved};
+use crate::json_log;
 
 /// The entry in `line`. Kernel lines of another facility than 0 were written by user space.
 pub(super) fn read(line: &[u8], any_facility: bool) -> Option<Saved<'_>> {
@@ -16,6 +17,8 @@ pub(super) fn read(line: &[u8], any_facility: bool) -> Option<Saved<'_>> {
     if forged {
         return None;
     }
+    let message = bytes(entry.get("MESSAGE")?)?;
+    let message = if kernel { message } else { json_log::text_of(&message).unwrap_or(message) };
     let micros = |name| text(&entry, name).and_then(|digits| digits.parse::<i64>().ok());
     Some(Saved {
         kernel,
@@ -25,7 +28,7 @@ pub(super) fn read(line: &[u8], any_facility: bool) -> Option<Saved<'_>> {
             .map(Duration::from_micros),
         boot_id: text(&entry, "_BOOT_ID").and_then(BootId::parse),
         fields: Fields::Read(fields(&entry)),
-        ..Saved::kernel(line, bytes(entry.get("MESSAGE")?)?)
+        ..Saved::kernel(line, message)
     })
 }
 

@@ -1,7 +1,7 @@
 //! Lines of `/var/log/syslog` and its like: `Nov 21 02:31:05 host program[pid]: text`, or with an RFC 3339 time or a date and
 //! a time without a zone; and records of auditd's log, which only rules on such a file read.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use jiff::Timestamp;
 
@@ -10,7 +10,7 @@ use super::{
     saved::{Fields, Saved},
     time::{self, Calendar},
 };
-use crate::{detector::Known, timestamp::audit_time};
+use crate::{detector::Known, json_log, timestamp::audit_time};
 
 /// What such a line still shows of a record.
 const KNOWN: [&str; 6] = ["SYSLOG_IDENTIFIER", "SYSLOG_PID", "_PID", "_SYSTEMD_UNIT", "_TRANSPORT", "UNIT"];
@@ -54,14 +54,14 @@ fn shaped<'a>(line: &'a [u8], options: &ReplayOptions) -> Option<Saved<'a>> {
     // rsyslog 5 writes a second colon before what has no priority.
     let text = if kernel { text.strip_prefix(b": ").unwrap_or(text) } else { text };
     let (own, text) = if kernel { dmesg::split_seconds(text) } else { (None, text) };
-    let known = Known::Only(&KNOWN);
+    let written = if kernel { None } else { json_log::text_of(text) };
     Some(Saved {
         kernel,
         time,
         since_boot: own.or(since_boot),
         fields: Fields::Read(fields(tag, text, kernel)),
-        known,
-        ..Saved::kernel(line, text)
+        known: Known::Only(&KNOWN),
+        ..Saved::kernel(line, written.map_or(Cow::Borrowed(text), Cow::Owned))
     })
 }
 

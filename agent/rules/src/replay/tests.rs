@@ -1,5 +1,6 @@
 //! Whole logs through the rules.
 
+mod json_messages;
 mod property;
 mod quiet;
 mod unread;
