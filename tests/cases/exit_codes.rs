@@ -73,9 +73,8 @@ fn a_scan_ends_with_what_it_finds() {
     let view = scan.json();
     let conditions = view["conditions"].as_array().unwrap();
     let sick = conditions.iter().find(|condition| condition["type"] == "KernelUnhealthy").unwrap();
-    let is_planted = |problem: &Value| {
-        problem["reason"] == "KernelOops" && problem["message"].as_str().unwrap().contains(OOPS)
-    };
+    let is_planted =
+        |problem: &Value| problem["reason"] == "KernelOops" && problem["message"].as_str().unwrap().contains(OOPS);
     let is_found = sick["problems"].as_array().unwrap().iter().any(is_planted);
     assert!(sick["status"] == "True" && is_found, "{sick}");
     let daemons = view["daemons"].as_array().unwrap();

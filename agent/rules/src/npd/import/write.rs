@@ -162,7 +162,8 @@ mod tests {
     #[test]
     fn strings_are_read_back_as_they_were() {
         let hidden = "\u{85}\u{202e}\u{200b}\u{2028}\\\u{feff}\u{e0041}";
-        for text in ["", "plain", "it's", "a\\d+\"x\"", "tab\tnewline\n", "\u{7f}\u{1b}", "'''", "é中", "\\", hidden] {
+        for text in ["", "plain", "it's", "a\\d+\"x\"", "tab\tnewline\n", "\u{7f}\u{1b}", "'''", "é中", "\\", hidden]
+        {
             for written in [string(text), literal(text)] {
                 assert!(!written.contains(is_hidden), "{written:?}");
                 let table: toml::Table = format!("a = {written}").parse().unwrap();
