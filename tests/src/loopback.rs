@@ -21,7 +21,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Loopback {
     name: String,
-    relay: JoinHandle<()>,
+    relay: Option<JoinHandle<()>>,
 }
 
 impl Loopback {
@@ -34,12 +34,15 @@ impl Loopback {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("nwl{}x{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         ip(&["netns", "add", &name]);
-        ip(&["-n", &name, "link", "set", "lo", "up"]);
+        // From here on its end removes it.
+        let mut made = Self { name, relay: None };
+        ip(&["-n", &made.name, "link", "set", "lo", "up"]);
         // A socket stays where it was opened; who accepts on it is outside.
-        let listener = inside(&name, || net::TcpListener::bind(server)).unwrap();
+        let listener = made.inside(|| net::TcpListener::bind(server)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let listener = block_on(async { TcpListener::from_std(listener) }).unwrap();
-        Self { name, relay: runtime().spawn(relay(listener, server)) }
+        made.relay = Some(runtime().spawn(relay(listener, server)));
+        made
     }
 
     /// The start of a command line: what follows runs in there.
@@ -59,7 +62,7 @@ impl Loopback {
 
 impl Drop for Loopback {
     fn drop(&mut self) {
-        self.relay.abort();
+        self.relay.iter().for_each(JoinHandle::abort);
         ip(&["netns", "del", &self.name]);
     }
 }

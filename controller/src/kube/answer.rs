@@ -24,9 +24,9 @@ pub(super) fn judge(response: ErrorResponse<'_>) -> ApiError {
     let message = message(&status, response.body);
     let is_servers = status["kind"] == "Status" || WITHOUT_STATUS.contains(&response.code);
     match response.code {
-        code if code < 400 || code < 500 && !is_servers => {
-            ApiError::NoAnswer(format!("something answers in place of the API server: {message} (HTTP {code})"))
-        }
+        code if code < 400 || code < 500 && !is_servers => ApiError::NoAnswer(format!(
+            "the API server serves nothing there, or something answers in its place: {message} (HTTP {code})"
+        )),
         404 => ApiError::NotFound,
         409 if is_another_uid(&message) => ApiError::NotFound,
         409 => ApiError::Conflict(message),

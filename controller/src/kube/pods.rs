@@ -188,7 +188,8 @@ mod tests {
 
     fn answer(path: &str) -> Value {
         if path.ends_with("/pods") {
-            return json!({ "apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": (0..200).map(pod).collect::<Vec<_>>() });
+            let pods: Vec<Value> = (0..200).map(pod).collect();
+            return json!({ "apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": pods });
         }
         let spec = json!({ "volumeName": "v", "storageClassName": "fast", "accessModes": ["ReadWriteOnce"],
             "csi": { "driver": "disks.example.com", "volumeHandle": "h" } });

@@ -41,8 +41,7 @@ impl std::fmt::Debug for Wire {
 
 #[derive(serde::Deserialize)]
 struct Listed<T> {
-    #[serde(rename = "kind")]
-    _kind: String,
+    kind: String,
     #[serde(default)]
     metadata: ListMeta,
     #[serde(default = "Vec::new")]
@@ -55,6 +54,16 @@ struct Listed<T> {
 struct Kind {
     #[serde(rename = "kind")]
     _kind: String,
+}
+
+#[derive(serde::Deserialize)]
+struct Stored {
+    metadata: ObjectMeta,
+}
+
+#[derive(serde::Deserialize)]
+struct ObjectMeta {
+    uid: String,
 }
 
 #[derive(Default, serde::Deserialize)]
@@ -88,7 +97,7 @@ impl Wire {
     /// A consistent read. Nothing if it is not there.
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, ApiError> {
         match self.send(Method::GET, path, None).await {
-            Ok(body) => object(&body).map(Some),
+            Ok(body) => stored(&body).map(Some),
             Err(ApiError::NotFound) => Ok(None),
             Err(error) => Err(error),
         }
@@ -121,6 +130,9 @@ impl Wire {
             let page = format!("{path}?limit={PAGE}{query}{next}");
             let answer = self.send(Method::GET, &page, None).await.map_err(|error| without_kind(path, error))?;
             let listed: Listed<T> = parsed(&answer)?;
+            if !listed.kind.ends_with("List") {
+                return Err(ApiError::NoAnswer(format!("the list {path} is none: its kind is {:?}", listed.kind)));
+            }
             let version = listed.metadata.resource_version;
             listed.items.into_iter().for_each(|item| each(&version, item));
             if listed.metadata.next.is_empty() {
@@ -252,6 +264,15 @@ fn without_kind(path: &str, error: ApiError) -> ApiError {
     ApiError::Refused { code: 404, message }
 }
 
+/// An object that the API server has stored: it has a UID. Without one another object of the name would be taken to be there.
+fn stored<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+    let Stored { metadata } = parsed(body)?;
+    if metadata.uid.is_empty() {
+        return Err(ApiError::NoAnswer("the answer is no object of the API server's: its UID is empty".into()));
+    }
+    object(body)
+}
+
 /// An object, or a `Status`.
 fn object<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
     parsed::<Kind>(body)?;
@@ -319,6 +340,12 @@ mod tests {
             assert!(matches!(parsed::<Listed<Value>>(body.as_bytes()), Err(ApiError::NoAnswer(_))), "{body}");
         }
         assert!(object::<Value>(br#"{"kind":"Status"}"#).is_ok());
+        for body in
+            [r#"{"kind":"Status"}"#, r#"{"kind":"Node","metadata":{}}"#, r#"{"kind":"Node","metadata":{"uid":""}}"#]
+        {
+            assert!(matches!(stored::<Value>(body.as_bytes()), Err(ApiError::NoAnswer(_))), "{body}");
+        }
+        assert!(stored::<Value>(br#"{"kind":"Node","metadata":{"uid":"1"}}"#).is_ok());
     }
 
     #[test]

@@ -185,9 +185,7 @@ pub(crate) async fn made(server: &Server, app: &str, before: Option<&PodRef>) ->
 }
 
 pub(crate) async fn pods_of(server: &Server, app: &str) -> Vec<Value> {
-    let path = format!("{PODS}?labelSelector=app%3D{app}");
-    let list: Option<Value> = server.cluster("admin").await.wire().get(&path).await.unwrap();
-    list.and_then(|list| list["items"].as_array().cloned()).unwrap_or_default()
+    server.cluster("admin").await.wire().list(PODS, &format!("&labelSelector=app%3D{app}")).await.unwrap()
 }
 
 /// Waits until the real controller has counted: one pod, and none may go.

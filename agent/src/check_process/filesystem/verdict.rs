@@ -116,7 +116,11 @@ impl FilesystemHistory {
             }
             RecoveryCheck::DevicePresent | RecoveryCheck::DeviceRecovered => !reading.exists,
         };
-        if self.is_old && gone { over("ProblemEnded/ended-absent") } else { FilesystemVerdict::Stays }
+        match (self.is_old && gone, reading.exists) {
+            (true, true) => over("ProblemEnded/ended-unmounted"),
+            (true, false) => over("ProblemEnded/ended-absent"),
+            (false, _) => FilesystemVerdict::Stays,
+        }
     }
 }
 

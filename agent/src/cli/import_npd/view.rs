@@ -1,6 +1,6 @@
 //! What was taken over, for programs.
 
-use std::{iter::repeat_with, path::PathBuf};
+use std::{iter::repeat_with, path::Path};
 
 use nodewell_rules::npd::import::{Item, NewFile};
 use serde::Serialize;
@@ -19,9 +19,9 @@ pub(super) struct ImportView {
 #[derive(Debug, Serialize)]
 struct FileView {
     /// Below `/etc/nodewell`.
-    name: PathBuf,
+    name: String,
     /// Where it is now; `None`: it was not to be written.
-    path: Option<PathBuf>,
+    path: Option<String>,
     /// It was so before.
     is_unchanged: bool,
     text: String,
@@ -29,7 +29,7 @@ struct FileView {
 
 #[derive(Debug, Serialize)]
 struct ItemView {
-    file: PathBuf,
+    file: String,
     /// `None`: the file as a whole.
     line: Option<usize>,
     fate: &'static str,
@@ -41,9 +41,9 @@ impl ImportView {
     pub(super) fn new(files: Vec<NewFile>, written: Vec<Written>, items: Vec<Item>, notes: Vec<String>) -> Self {
         let written = written.into_iter().map(Some).chain(repeat_with(|| None));
         let files = files.into_iter().zip(written).map(|(NewFile { name, text }, written)| FileView {
-            name,
+            name: shown(&name),
             is_unchanged: written.as_ref().is_some_and(|written| written.is_unchanged),
-            path: written.map(|written| written.path),
+            path: written.map(|written| shown(&written.path)),
             text,
         });
         Self { files: files.collect(), items: items.into_iter().map(ItemView::from).collect(), notes }
@@ -52,6 +52,16 @@ impl ImportView {
 
 impl From<Item> for ItemView {
     fn from(Item { location, fate, text }: Item) -> Self {
-        Self { file: location.file, line: Some(location.line).filter(|line| *line > 0), fate: fate.as_str(), text }
+        Self {
+            file: shown(&location.file),
+            line: Some(location.line).filter(|line| *line > 0),
+            fate: fate.as_str(),
+            text,
+        }
     }
+}
+
+/// What is not UTF-8 would be no JSON, after the files were written.
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }

@@ -25,8 +25,8 @@ enum Answer {
 
 fn listed(version: u64, node: u64) -> String {
     format!(
-        r#"{{"kind":"NodeList","metadata":{{"resourceVersion":"{version}"}},"items":[{{"metadata":{{"name":"a","uid":"1",
-            "resourceVersion":"{node}","creationTimestamp":"2026-01-01T00:00:00Z"}}}}]}}"#
+        r#"{{"kind":"NodeList","metadata":{{"resourceVersion":"{version}"}},
+            "items":[{{"metadata":{{"name":"a","uid":"1","resourceVersion":"{node}","creationTimestamp":"2026-01-01T00:00:00Z"}}}}]}}"#
     )
 }
 
