@@ -14,7 +14,10 @@ use crate::{
     action::Action,
     api::fence::{Blocker, Phase},
     facts::{LeaseView, Node},
-    fence::{Next, evidence, levels, off_run::observe},
+    fence::{
+        Next, evidence, levels,
+        off_run::{denies, observe},
+    },
     snapshot::{FenceLevel, FencePlan, OffRun, PowerReading, PowerState, Renewal},
     time::Moment,
 };
@@ -276,6 +279,23 @@ fn a_method_is_denied_by_whichever_level_it_is_asked() {
     assert_eq!(saved(&fixture).unwrap_or_default(), methods(&[]), "it is not of this level");
     fixture.gathered.off_runs = [(BMC, run_of(&[], true))].into();
     assert_eq!(usable(&fixture), None, "what was asked is not known");
+}
+
+#[test]
+fn what_has_lied_is_denied_and_nothing_else() {
+    let asked = ["ipmi".to_owned(), "pdu".to_owned()];
+    for (denied, asks, is_denied) in [
+        (&[][..], None, false),
+        (&["ipmi"], None, true),
+        (&[], Some(&asked[..0]), false),
+        (&["ipmi"], Some(&asked[..0]), false),
+        (&[], Some(&asked[..1]), false),
+        (&["ipmi"], Some(&asked[..1]), true),
+        (&["ipmi"], Some(&asked[..]), false),
+        (&["ipmi", "pdu"], Some(&asked[..]), true),
+    ] {
+        assert_eq!(denies(&methods(denied), asks), is_denied, "{denied:?} of {asks:?}");
+    }
 }
 
 /// What does not answer now may answer later; what lies, only after a person's hands.
