@@ -79,25 +79,26 @@ impl Gate {
 
     /// Whether `peer` may clear anything at all; asked before the body is read.
     pub(super) fn may_clear_something(&self, peer: &Peer) -> Result<(), Rejection> {
-        self.act(peer, "clearing a condition", |rights| rights.may_clear_something())
+        self.act(peer, "clearing a condition", Some("CONDITION"), |rights| rights.may_clear_something())
     }
 
     /// Whether `peer` may end `condition`'s problems, whichever source claims them; its user or unit, if it may so by no
     /// more than a grant for some types.
     pub(super) fn may_clear(&self, peer: &Peer, condition: &Name) -> Result<Option<Arc<str>>, Rejection> {
-        self.act(peer, &format!("clearing {condition}"), |rights| rights.may_clear(condition))?;
+        let what = format!("clearing {condition}");
+        self.act(peer, &what, Some(condition.as_str()), |rights| rights.may_clear(condition))?;
         let who = peer.identity();
         let by_grant = !self.grants.borrow().of(who, self.owner).are_of_everything();
         Ok(by_grant.then(|| Arc::clone(who.principal())))
     }
 
     pub(super) fn may_inject(&self, peer: &Peer) -> Result<(), Rejection> {
-        self.act(peer, "injecting a problem", |rights| rights.is_unbounded())
+        self.act(peer, "injecting a problem", None, |rights| rights.is_unbounded())
     }
 
     /// Whether `peer` may do `what` to problems and daemons, and who does: muting, calling false positives, forgetting.
     pub(super) fn may_silence(&self, peer: &Peer, what: &str) -> Result<String, Rejection> {
-        self.act(peer, what, |rights| rights.is_unbounded())?;
+        self.act(peer, what, None, |rights| rights.is_unbounded())?;
         Ok(peer.identity().actor())
     }
 
@@ -106,16 +107,28 @@ impl Gate {
         lock(&self.account).views()
     }
 
-    fn act(&self, peer: &Peer, what: &str, may: impl Fn(&Rights<'_>) -> bool) -> Result<(), Rejection> {
+    /// `clears`: what a grant lets a peer do, if there is one for it: to end this condition.
+    fn act(
+        &self,
+        peer: &Peer,
+        what: &str,
+        clears: Option<&str>,
+        may: impl Fn(&Rights<'_>) -> bool,
+    ) -> Result<(), Rejection> {
         let who = peer.identity();
         if may(&self.grants.borrow().of(who, self.owner)) {
             return Ok(());
         }
         let owner = self.owner;
         let rule = format!("{what} is for root and the agent's own user (uid {owner})");
-        let error = match who.shut_out() {
-            Some(why) => format!("{rule} on the host itself; {why}"),
-            None => format!("{rule}, or needs a [[grant]] where there is one for it; you are {who}: try sudo"),
+        let error = match (who.shut_out(), clears) {
+            (Some(why), _) => format!("{rule} on the host itself; {why}"),
+            (None, None) => format!("{rule}, and no [[grant]] gives it; you are {who}: try sudo"),
+            (None, Some(condition)) => format!(
+                "{rule}; you are {who}: try sudo; to allow it, add to {GRANTS} and reload nodewell:\n{}clear = \
+                 [{condition:?}]\n",
+                grant_to(who)
+            ),
         };
         let why = who.shut_out().unwrap_or_else(|| "only root and the agent's own user may".to_owned());
         self.note_rejection(who, "", &format!("{what}: {why}"));

@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use k8s_openapi::api::core::v1 as core;
 use nodewell_power::native::{NativePower, Preflight};
 use nodewell_reconcile::{
     cluster::{Configuration, Nodes},
@@ -20,7 +21,7 @@ use serde_json::json;
 use super::{CommandError, Global, error::print, progress::Progress};
 use crate::{
     daemon::{self, readiness},
-    kube::KubeCluster,
+    kube::{KubeCluster, convert},
 };
 
 const KEY: &str = "config.properties";
@@ -35,8 +36,7 @@ pub(super) async fn run(global: &Global, name: &str) -> Result<(), CommandError>
     let power = daemon::power(&config, &cluster).map_err(|fatal| CommandError::Message(fatal.to_string()))?;
     let progress = Progress::of_stderr();
     let power = power.of_a_command().reporting(progress.line());
-    // Only this one node's configuration is looked at: which nodes share its plug the running controller knows.
-    power.unread([&node].into_iter());
+    survey(&cluster, &power).await?;
     let unpinned = power.unpinned(&node).await;
     if power.is_refused(&node.name) {
         let preflight = power.preflight(&node).await;
@@ -65,6 +65,16 @@ pub(super) async fn run(global: &Global, name: &str) -> Result<(), CommandError>
     let answer = answer + &slow.unwrap_or_default();
     let often = power.how_often(&node, config.fencing.preflight_interval).await.map_err(CommandError::Message)?;
     print(&format!("{answer}\n{}", often.iter().map(|line| format!("  {line}\n")).collect::<String>()))
+}
+
+/// Reads what is configured for all nodes: two on one plug are found by comparing them.
+async fn survey(cluster: &KubeCluster, power: &NativePower<KubeCluster>) -> Result<(), CommandError> {
+    let listed: Vec<core::Node> =
+        cluster.wire().list("/api/v1/nodes", "").await.map_err(CommandError::of("the list of nodes"))?;
+    let now = cluster.clock().moment();
+    let nodes: Vec<Node> = listed.into_iter().filter_map(|raw| convert::node(raw, now).ok()).collect();
+    power.survey(power.unread(nodes.iter())).await;
+    Ok(())
 }
 
 /// What reads slowly now is not read in time on a bad day, and then it is in doubt whether a machine is off.

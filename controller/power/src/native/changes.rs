@@ -79,6 +79,8 @@ impl<C: Configuration> NativePower<C> {
         match configured {
             Ok(validated) => {
                 validated.hash(&mut hasher);
+                // What another node's configuration says against it changes without its own.
+                self.memory().neighbours(validated).hash(&mut hasher);
                 for call in validated.calls.values() {
                     let found = self.secret(&call.secret, secrets).await?;
                     secret::fingerprint(found, &validated.node, call).hash(&mut hasher);

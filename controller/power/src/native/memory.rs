@@ -16,8 +16,13 @@ use nodewell_remediation::{
 };
 
 use super::{
-    NativePower, NotProven, changes::Changes, contradiction::Contradictions, logins::Logins, not_ready,
-    runs::AgentRuns, wiring::Wiring,
+    NativePower, NotProven,
+    changes::Changes,
+    contradiction::Contradictions,
+    logins::Logins,
+    not_ready,
+    runs::AgentRuns,
+    wiring::{Wiring, WiringError},
 };
 
 #[derive(Debug, Default)]
@@ -105,6 +110,18 @@ impl Memory {
     pub(super) fn alone(&self, validated: &ValidatedMethods, level: Level) -> Result<(), NotProven> {
         self.plugs.check_unshared(validated, level).map_err(not_ready)?;
         Ok(self.wiring.check(validated, level)?)
+    }
+
+    /// What other nodes' configurations say against this one's levels. That they were not read yet is nothing of theirs.
+    pub(super) fn neighbours(&self, validated: &ValidatedMethods) -> Vec<Option<String>> {
+        let of = |level| match self.plugs.check_unshared(validated, level) {
+            Err(shared) => Some(shared),
+            Ok(()) => match self.wiring.check(validated, level) {
+                Err(WiringError::Shared(doubtful)) => Some(doubtful),
+                Err(WiringError::Unread(_)) | Ok(()) => None,
+            },
+        };
+        validated.numbered().map(of).collect()
     }
 
     pub(super) fn identified(

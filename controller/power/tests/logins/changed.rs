@@ -99,6 +99,31 @@ async fn what_cannot_be_read_of_a_node_hides_no_change_of_the_one_after_it() {
     }
 }
 
+/// Its own configuration stays as it was.
+#[tokio::test]
+async fn a_node_whose_plug_another_takes_is_changed_too() {
+    let room = crate::configured::room();
+    let nodes = ["n1", "n2"].map(|name| node(name, ""));
+    let plug_of_n2 = |plug| {
+        room.cluster.maps.lock().unwrap().remove("fence-config-n2");
+        room.configure("n2", &[plug]);
+    };
+    room.configure("n1", &[1]);
+    room.configure("n2", &[2]);
+    room.power.look(nodes.to_vec()).await;
+    assert_eq!(room.power.changed(), [].into());
+    for (plug, reason) in [(1, "FenceNotReady"), (2, "FenceReady")] {
+        plug_of_n2(plug);
+        // One node after the other: n1 was compared with what n2 had before.
+        room.power.look(nodes.to_vec()).await;
+        room.power.look(nodes.to_vec()).await;
+        assert_eq!(room.power.changed(), ["n1", "n2"].map(str::to_owned).into(), "plug {plug}");
+        assert_eq!(room.power.preflight(&nodes[0]).await.reason, reason, "plug {plug}");
+        assert_eq!(room.power.changed(), ["n2".to_owned()].into(), "plug {plug}");
+        room.power.preflight(&nodes[1]).await;
+    }
+}
+
 /// The next term begins with what is there, whatever the one before asked by.
 #[tokio::test]
 async fn a_change_ends_with_the_term() {
