@@ -39,8 +39,8 @@ Examples:
   nodewell-controller check --json             for scripts
   nodewell-controller check --node worker-1    whether it could be turned off
 
-Each error is a line that begins with its file. Exit codes: 0 none; 70 with --node: it could
-not be turned off, or was not asked; 78 some.";
+Each error is a line that begins with its file. Exit codes: 0 none; 70 with
+--node: it could not be turned off, or was not asked; 78 some.";
 
 impl Check {
     pub(super) async fn run(self, global: &Global) -> Result<(), CommandError> {

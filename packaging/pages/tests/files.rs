@@ -79,8 +79,8 @@ fn each_way_in_which_list_and_tree_come_apart_fails() {
             "names packaging/grants.toml, which is not",
         ),
         (
-            |tree| fs::remove_file(tree.path().join("docs/examples/fence_nfs_export")).unwrap(),
-            "names docs/examples/fence_nfs_export, which is not there",
+            |tree| fs::remove_file(tree.path().join("packaging/nodewell-controller.toml")).unwrap(),
+            "names packaging/nodewell-controller.toml, which is not there",
         ),
         (
             |tree| edit(tree, "packaging/nodewell.yaml", "docs/examples/*.yaml", "docs/examples/node-*.yaml"),
