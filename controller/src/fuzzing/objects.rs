@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::kube::{convert, error_of};
 
 /// A message of an error is a line of a journal or of a record, not a page.
-const MESSAGE_LIMIT_CHARS: usize = 600;
+const MESSAGE_LIMIT_CHARS: usize = 640;
 
 /// The first byte chooses the kind. A Node is Ready only if it says so, nothing without a UID is acted upon, what is
 /// written of a Lease is what was read, and an error is short, and none of the server's a refusal.
@@ -77,7 +77,7 @@ fn budget(json: &[u8]) {
 }
 
 fn error(kind: u8, body: &[u8]) {
-    let codes = [302, 400, 401, 403, 404, 409, 410, 422, 429, 500, 502, 503, 504];
+    let codes = [400, 401, 403, 404, 409, 410, 422, 429, 500, 502, 503, 504, 302];
     let code = codes[usize::from(kind / 8) % codes.len()];
     let error = error_of(code, body);
     let text = error.to_string();
