@@ -1,13 +1,12 @@
 //! What klog and logrus write as JSON, as the text that they write otherwise: rules are written for that text. Pure.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
 use jiff::{Timestamp, tz::Offset};
-use serde::{
-    Deserialize, Deserializer,
-    de::{MapAccess, Visitor},
-};
+use serde::Deserialize;
 use serde_json::value::RawValue;
+
+use crate::entries::Entries;
 
 /// A message of the journal that is longer is cut, and then no object; a text is cut here as well.
 pub const LIMIT_BYTES: usize = 64 << 10;
@@ -29,7 +28,8 @@ pub fn text_of(message: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     memchr::memmem::find(message, MARK)?;
-    let object: Object<'_> = serde_json::from_slice(message).ok()?;
+    let Entries(entries) = serde_json::from_slice(message).ok()?;
+    let object = Object(entries);
     let mut text = klog(&object).or_else(|| logrus(&object))?.into_bytes();
     text.truncate(LIMIT_BYTES);
     Some(text)
@@ -204,30 +204,6 @@ impl<'a> Object<'a> {
     fn all_but<const N: usize>(&self, places: [Option<usize>; N]) -> impl Iterator<Item = &(String, &'a RawValue)> {
         let all = self.0.iter().enumerate();
         all.filter(move |(place, _)| !places.contains(&Some(*place))).map(|(_, entry)| entry)
-    }
-}
-
-impl<'de> Deserialize<'de> for Object<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(ObjectVisitor)
-    }
-}
-
-struct ObjectVisitor;
-
-impl<'de> Visitor<'de> for ObjectVisitor {
-    type Value = Object<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut entries = Vec::new();
-        while let Some(entry) = map.next_entry()? {
-            entries.push(entry);
-        }
-        Ok(Object(entries))
     }
 }
 

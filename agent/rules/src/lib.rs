@@ -18,6 +18,7 @@ pub mod rule;
 pub mod shipped;
 
 mod draft;
+mod entries;
 mod reader;
 #[cfg(test)]
 mod testing;

@@ -131,7 +131,8 @@ impl Wire {
             let answer = self.send(Method::GET, &page, None).await.map_err(|error| without_kind(path, error))?;
             let listed: Listed<T> = parsed(&answer)?;
             if !listed.kind.ends_with("List") {
-                return Err(ApiError::NoAnswer(format!("the list {path} is none: its kind is {:?}", listed.kind)));
+                let kind: String = listed.kind.chars().take(64).collect();
+                return Err(ApiError::NoAnswer(format!("the list {path} is none: its kind is {kind:?}")));
             }
             let version = listed.metadata.resource_version;
             listed.items.into_iter().for_each(|item| each(&version, item));

@@ -1,15 +1,10 @@
 //! JSON as Go reads it into a struct: keys in any case, the last of equal keys counts, null counts as absent. Values
 //! have their position in the file.
 
-use std::fmt;
-
-use serde::{
-    Deserialize, Deserializer,
-    de::{DeserializeOwned, MapAccess, Visitor},
-};
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use crate::{nearest::did_you_mean, report::Report};
+use crate::{entries::Entries, nearest::did_you_mean, report::Report};
 
 /// One file's text; positions are offsets into it.
 #[derive(Clone, Copy)]
@@ -168,32 +163,5 @@ impl<'a> Object<'a> {
                 report.note(value.at(), format!("unknown key {shown:?} is passed over{hint}"));
             }
         }
-    }
-}
-
-/// An object's entries in the order of the file, values untouched.
-struct Entries<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Entries<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(EntriesVisitor)
-    }
-}
-
-struct EntriesVisitor;
-
-impl<'de> Visitor<'de> for EntriesVisitor {
-    type Value = Entries<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut entries = Vec::new();
-        while let Some(entry) = map.next_entry()? {
-            entries.push(entry);
-        }
-        Ok(Entries(entries))
     }
 }
