@@ -7,6 +7,7 @@ mod check;
 mod error;
 mod fence;
 mod look;
+mod output;
 mod pause;
 mod plan;
 mod progress;

@@ -10,7 +10,7 @@ use nodewell_remediation::{
 };
 use serde_json::{Value, json};
 
-use super::{CommandError, Global, accept, error::print};
+use super::{CommandError, Global, accept, error::print, output::Output};
 use crate::config::{Config, Diagnostic};
 
 /// Check configuration and policies without a cluster.
@@ -24,11 +24,11 @@ pub(super) struct Check {
     #[arg(long, value_name = "FILE")]
     node_reaper_config: Option<PathBuf>,
     /// Whether this node could be turned off, and the command that confirms whose its machine is; asks the cluster and the BMC
-    #[arg(long, value_name = "NODE", conflicts_with_all = ["files", "json", "node_reaper_config"])]
+    #[arg(long, value_name = "NODE", conflicts_with_all = ["files", "output", "json", "node_reaper_config"])]
     node: Option<String>,
-    /// As JSON, for scripts: what is right, and each error with its file and line
-    #[arg(long)]
-    json: bool,
+    // Of a document: what is right, and each error with its file and line
+    #[command(flatten)]
+    output: Output,
 }
 
 const EXAMPLES: &str = "\
@@ -36,10 +36,11 @@ Examples:
   nodewell-controller check                    the configuration on this host
   nodewell-controller check policies/*.yaml    policies, before they are applied
   nodewell-controller check --node-reaper-config FILE  and what differs
-  nodewell-controller check --json             for scripts
+  nodewell-controller check --json             for scripts; -o yaml
   nodewell-controller check --node worker-1    whether it could be turned off
 
-Each error is a line that begins with its file. Exit codes: 0 none; 70 with
+Each error is a line that begins with its file; a document has what is right,
+and each error with its file and line. Exit codes: 0 none; 70 with
 --node: it could not be turned off, or was not asked; 78 some.";
 
 impl Check {
@@ -51,9 +52,9 @@ impl Check {
             (None, []) => own(global),
             (reaper, files) => named(files, reaper.as_deref()),
         };
-        if self.json {
-            let errors: Vec<Value> = diagnostics.iter().map(as_json).collect();
-            print(&format!("{}\n", json!({ "right": right, "errors": errors })))?;
+        let document = || json!({ "right": right, "errors": diagnostics.iter().map(as_json).collect::<Vec<_>>() });
+        if let Some(text) = self.output.document(document)? {
+            print(&text)?;
             return if diagnostics.is_empty() { Ok(()) } else { Err(CommandError::Reported) };
         }
         print(&right.iter().map(|line| format!("{line}\n")).collect::<String>())?;

@@ -25,6 +25,7 @@ use super::{
     Acting, CommandError, Global,
     error::print,
     look::{Look, width},
+    output::Output,
 };
 use crate::{
     clock,
@@ -38,9 +39,8 @@ pub(super) struct Plan {
     /// Only this node, with everything that speaks against it, and what would become of its pods if it failed
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
-    /// As JSON, for scripts
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
     /// What this host's configuration would decide, whatever a leader does
     #[arg(long)]
     local: bool,
@@ -52,7 +52,7 @@ const EXAMPLES: &str = "\
 Examples:
   nodewell-controller plan                   each node: what is next, why not
   nodewell-controller plan --node worker-7   all reasons, and what if it failed
-  nodewell-controller plan --json            for scripts
+  nodewell-controller plan --json            for scripts; -o yaml
   nodewell-controller plan --no-dry-run      what if this host's config acted
 
 It shows what the leader decided some seconds ago, by its own configuration:
@@ -139,25 +139,29 @@ impl Plan {
             leader: leader.report.as_ref(),
             one,
         };
-        print(&self.shown(&found))
+        let document = self.output.document(|| found.document())?;
+        print(&document.unwrap_or_else(|| found.shown()))
+    }
+}
+
+impl Found<'_> {
+    fn document(&self) -> Value {
+        let Found { snapshot, node_reports, now: _, refusals, usage, dry_run, decided_by: _, leader, one } = self;
+        let mut nodes: Vec<Value> = node_reports.iter().map(|node_report| as_json(snapshot, node_report)).collect();
+        if let ([node], Some(one)) = (nodes.as_mut_slice(), one) {
+            node["policies"] = policies::as_json(&one.policies);
+            node["drainWaits"] = json!(one.waits);
+            node["forecast"] = forecast::as_json(&one.forecast);
+        }
+        json!({
+            "dryRun": dry_run, "stopped": snapshot.stopped, "nodeReaperRefused": refusals, "nodes": nodes,
+            "budgets": usage, "neverActing": policies::that_never_act_as_json(snapshot),
+            "leader": leader.map(leader::as_json),
+        })
     }
 
-    fn shown(&self, found: &Found<'_>) -> String {
-        let Found { snapshot, node_reports, now, refusals, usage, dry_run, decided_by, leader, one } = found;
-        if self.json {
-            let mut nodes: Vec<Value> = node_reports.iter().map(|node_report| as_json(snapshot, node_report)).collect();
-            if let ([node], Some(one)) = (nodes.as_mut_slice(), one) {
-                node["policies"] = policies::as_json(&one.policies);
-                node["drainWaits"] = json!(one.waits);
-                node["forecast"] = forecast::as_json(&one.forecast);
-            }
-            let of_all = json!({
-                "dryRun": dry_run, "stopped": snapshot.stopped, "nodeReaperRefused": refusals, "nodes": nodes,
-                "budgets": usage, "neverActing": policies::that_never_act_as_json(snapshot),
-                "leader": leader.map(leader::as_json),
-            });
-            return format!("{of_all}\n");
-        }
+    fn shown(&self) -> String {
+        let Found { snapshot, node_reports, now, refusals, usage, dry_run, decided_by, leader, one } = self;
         let look = Look::of_stdout();
         let mut text = table::head(snapshot, *dry_run, look);
         let _ = writeln!(text, "{decided_by}");
