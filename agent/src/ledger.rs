@@ -52,6 +52,14 @@ enum Answer {
         done: oneshot::Sender<Result<Option<Affected>, Rejection>>,
         outcome: Result<Option<usize>, Rejection>,
     },
+    Clear {
+        done: oneshot::Sender<Option<(ClearedView, Ticket)>>,
+        outcome: Option<ClearedView>,
+    },
+    Forget {
+        done: oneshot::Sender<Option<Affected>>,
+        outcome: Option<usize>,
+    },
 }
 
 impl Answer {
@@ -62,6 +70,8 @@ impl Answer {
             Self::Report { done, outcome } => _ = done.send(outcome.map(|()| ticket)),
             Self::Problems { done, outcome } => _ = done.send(outcome.map(affected)),
             Self::Unmute { done, outcome } => _ = done.send(outcome.map(|problems| problems.map(affected))),
+            Self::Clear { done, outcome } => _ = done.send(outcome.map(|view| (view, ticket))),
+            Self::Forget { done, outcome } => _ = done.send(outcome.map(affected)),
         }
     }
 }
@@ -179,15 +189,15 @@ impl LedgerTask {
     fn obey(&mut self, command: Command) {
         match command {
             Command::Clear { request, awaited, done } => {
-                // The caller may have gone: the problems are ended all the same.
-                let _ = done.send(self.clear(&request, awaited, clock::now()));
+                let outcome = self.clear(&request, awaited, clock::now());
+                self.answers.push(Answer::Clear { done, outcome });
             }
             Command::Forget { daemon, by, done } => {
-                let ended = self.ledger.forget_daemon(&daemon, &by, clock::now());
-                if ended.is_some() {
+                let outcome = self.ledger.forget_daemon(&daemon, &by, clock::now());
+                if outcome.is_some() {
                     tracing::info!(%daemon, %by, "a daemon is forgotten");
                 }
-                let _ = done.send(ended);
+                self.answers.push(Answer::Forget { done, outcome });
             }
             Command::Report { reports, sender, done } => {
                 let outcome = self.ledger.report(reports, &sender, clock::now());
@@ -225,7 +235,7 @@ impl LedgerTask {
             tracing::info!(condition = %request.condition, %daemons, %by, "daemons that are gone are waited for no longer");
         }
         let awaited = request.is_of_all().then(|| self.ledger.awaited(&request.condition, awaited));
-        Some(ClearedView { cleared, given_up, awaited: awaited.unwrap_or_default() })
+        Some(ClearedView { cleared, durable: false, given_up, awaited: awaited.unwrap_or_default() })
     }
 
     fn publish(&mut self) {

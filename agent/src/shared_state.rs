@@ -46,10 +46,11 @@ pub struct SharedState {
 #[derive(Debug)]
 pub enum Command {
     /// `nodewell clear`, or another client that has looked: end these problems, whichever source claims them, and the
-    /// wait for daemons that may never come again, but for those of an `awaited` user or unit; answers what ended.
-    Clear { request: ClearRequest, awaited: fn(&str) -> bool, done: oneshot::Sender<Option<ClearedView>> },
+    /// wait for daemons that may never come again, but for those of an `awaited` user or unit; answers what ended, once it is
+    /// shown, with the store's ticket for it.
+    Clear { request: ClearRequest, awaited: fn(&str) -> bool, done: oneshot::Sender<Option<(ClearedView, Ticket)>> },
     /// `nodewell forget`: a daemon will not come again, says `by`; answers how many problems ended.
-    Forget { daemon: String, by: String, done: oneshot::Sender<Option<usize>> },
+    Forget { daemon: String, by: String, done: oneshot::Sender<Option<Affected>> },
     /// `POST /v1/status`: take these reports of one user's or unit's daemons, all or none. Answered once a reader of
     /// the account sees them, with the store's ticket for them.
     Report { reports: Vec<Status>, sender: Sender, done: oneshot::Sender<Result<Ticket, ReportRejection>> },

@@ -91,11 +91,13 @@ pub struct ForgetRequest {
     pub daemon: String,
 }
 
-/// The answer to `POST /v1/clear`.
+/// The answer to `POST /v1/clear` and `POST /v1/forget`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ClearedView {
     /// How many problems ended.
     pub cleared: usize,
+    /// Whether it survives a crash of the agent.
+    pub durable: bool,
     /// Daemons that may never come again and left the condition Unknown: they are waited for no longer. None unless all
     /// of the condition was to end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

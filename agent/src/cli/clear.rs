@@ -21,7 +21,7 @@ A reporter that is silent, has not come since the boot or promises no report is
 waited for no longer where it leaves the condition Unknown, unless --reason or
 --subject is given; nodewell's own check processes are waited for. Once one that
 comes back names the condition, it is there again.
-As JSON and YAML: {cleared}, how many, given_up[], who is not waited for, and
+As JSON and YAML: {cleared}, how many, {durable}, given_up[], who is not waited for, and
 awaited[], whose promise of a report still runs.")]
 pub(super) struct Clear {
     /// The condition's type, such as DiskUnhealthy.
@@ -62,7 +62,15 @@ fn summary(request: &ClearRequest, answer: &ClearedView) -> Vec<String> {
         let names = awaited.join(", ");
         format!("{condition} waits for the next report of {names}: one that is gone is ended by `nodewell forget NAME`")
     }));
+    if (answer.cleared, names.len()) != (0, 0) {
+        lines.extend(unsaved(answer.durable).map(str::to_owned));
+    }
     lines
+}
+
+/// What ended in the agent's memory alone.
+pub(super) fn unsaved(durable: bool) -> Option<&'static str> {
+    (!durable).then_some("not saved: after a restart of the agent it may be back")
 }
 
 fn ended(request: &ClearRequest, cleared: usize) -> String {
@@ -87,6 +95,7 @@ mod tests {
             ClearRequest { condition, reason: None, subject: None, id: None, evidence: None, if_unchanged_since: None };
         let answer = |cleared, given_up: &[&str]| ClearedView {
             cleared,
+            durable: true,
             given_up: given_up.iter().map(|name| (*name).to_owned()).collect(),
             awaited: Vec::new(),
         };
@@ -99,6 +108,9 @@ mod tests {
         let next = "DiskUnhealthy waits for the next report of raid@raid.service: one that is gone is ended by `nodewell \
                     forget NAME`";
         assert_eq!(summary(&request, &awaited), ["cleared 1 problem of DiskUnhealthy", next]);
+        let unsaved = ClearedView { durable: false, ..answer(1, &[]) };
+        let may_be_back = "not saved: after a restart of the agent it may be back";
+        assert_eq!(summary(&request, &unsaved), ["cleared 1 problem of DiskUnhealthy", may_be_back]);
         request.subject = Some("sda".to_owned());
         let nothing = "nothing to clear: there is no active problem of DiskUnhealthy of sda";
         assert_eq!(summary(&request, &answer(0, &[])), [nothing]);

@@ -4,7 +4,7 @@ use clap::{Args, builder::NonEmptyStringValueParser};
 use nodewell_client::Client;
 use nodewell_model::api::{ClearedView, ForgetRequest};
 
-use super::{error::CommandError, out::Out, output::Output, render::one_line};
+use super::{clear::unsaved, error::CommandError, out::Out, output::Output, render::one_line};
 
 /// Forget a daemon that is gone for good, with all that it has reported (root).
 #[derive(Debug, Args)]
@@ -14,7 +14,8 @@ use super::{error::CommandError, out::Out, output::Output, render::one_line};
 
 `nodewell status --all` lists the daemons that report over the socket. What it has
 reported ends; one that reports again is there again.
-As JSON and YAML: {cleared}, how many problems ended.
+As JSON and YAML: {cleared, durable}: how many problems ended, and whether that
+is saved.
 
 Exit codes: 0 it is forgotten; 64 there is no such daemon; 77 not root; 69 the
 agent cannot be reached.")]
@@ -33,7 +34,10 @@ impl Forget {
         let answer: ClearedView = client.post("/v1/forget", &request).await?;
         match output.document() {
             Some(form) => out.document(form, &answer),
-            None => Ok(out.line(&summary(&request.daemon, answer.cleared))?),
+            None => {
+                out.line(&summary(&request.daemon, answer.cleared))?;
+                Ok(unsaved(answer.durable).map_or(Ok(()), |line| out.line(line))?)
+            }
         }
     }
 }

@@ -14,7 +14,10 @@ use super::{
     answer::{Answer, Rejection, json},
     check_process_units,
 };
-use crate::shared_state::Command;
+use crate::{
+    shared_state::{Affected, Command},
+    store::Ticket,
+};
 
 /// `POST /v1/clear`; `peer` is who sends it, if by a grant.
 pub(super) async fn clear(api: &Api, request: ClearRequest, peer: Option<Arc<str>>) -> Result<Answer, Rejection> {
@@ -25,7 +28,7 @@ pub(super) async fn clear(api: &Api, request: ClearRequest, peer: Option<Arc<str
     // Our own check processes are started again by systemd: while they are silent nothing is known.
     let awaited = check_process_units::is_unit;
     match api.shared_state.ask(|done| Command::Clear { request, awaited, done }).await {
-        Some(Some(cleared)) => Ok(json(StatusCode::OK, &cleared)),
+        Some(Some((cleared, ticket))) => Ok(ended(api, cleared, ticket).await),
         Some(None) => Err(unknown_condition(api, &named)),
         None => Err(stuck()),
     }
@@ -43,10 +46,19 @@ pub(super) async fn forget(api: &Api, request: ForgetRequest, who: &str) -> Resu
     }
     let (name, by) = (daemon.clone(), who.to_owned());
     match api.shared_state.ask(|done| Command::Forget { daemon, by, done }).await {
-        Some(Some(cleared)) => Ok(json(StatusCode::OK, &ClearedView { cleared, ..ClearedView::default() })),
+        Some(Some(Affected { problems, ticket })) => {
+            Ok(ended(api, ClearedView { cleared: problems, ..ClearedView::default() }, ticket).await)
+        }
         Some(None) => Err(unknown_daemon(api, &name)),
         None => Err(stuck()),
     }
+}
+
+/// A crash right after an answer that says so does not bring back what has ended.
+async fn ended(api: &Api, view: ClearedView, ticket: Ticket) -> Answer {
+    let durable = api.shared_state.store().is_durable(ticket).await;
+    let code = if durable { StatusCode::OK } else { StatusCode::ACCEPTED };
+    json(code, &ClearedView { durable, ..view })
 }
 
 fn unknown_daemon(api: &Api, name: &str) -> Rejection {
