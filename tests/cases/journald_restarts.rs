@@ -1,6 +1,6 @@
 //! A journald that is killed, restarted or hangs: every entry it took is seen once, and no process waits for it.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, time::Duration};
 
 use nix::sys::signal::Signal;
 use nodewell_tests::{
@@ -8,7 +8,7 @@ use nodewell_tests::{
     journal::Journal,
     suite::{Need, Suite},
     tally::Tally,
-    wait::until,
+    wait::{until, until_within},
 };
 
 use crate::{
@@ -21,9 +21,16 @@ pub(crate) fn list(suite: &mut Suite) {
     suite
         .behaviour("journald_restarts")
         .case_with(needs, "what_it_took_is_seen_once", what_it_took_is_seen_once)
-        .case_with(needs, "one_that_hangs_stops_no_other", one_that_hangs_stops_no_other);
+        .case_with(needs, "one_that_hangs_stops_no_other", one_that_hangs_stops_no_other)
+        .case_with(
+            &[Need::LongSuite, Need::Journald],
+            "one_that_does_not_run_is_unknown",
+            one_that_does_not_run_is_unknown,
+        );
 }
 
+/// It is looked for every half a minute, and believed to be gone the second time.
+const PATIENCE: Duration = Duration::from_secs(180);
 /// Entries between two restarts.
 const ENTRIES: usize = 50;
 /// Events while journald hangs: far more than its socket holds, and fewer than the agent buffers for it.
@@ -64,6 +71,26 @@ fn what_it_took_is_seen_once() {
     wait_seen(&agent, sent - 1);
     seen(&agent).assert_once_each(0..sent);
     assert!(agent.events("RecordsLost").is_empty(), "{:?}", agent.events("RecordsLost"));
+}
+
+/// Its files can be read all the while; a restart is no such time.
+fn one_that_does_not_run_is_unknown() {
+    let mut journal = Journal::start();
+    let agent = Plan::default().wrapped_in(journal.enter()).start();
+    let wait = |status: &str| {
+        until_within(PATIENCE, &format!("FrequentKubeletRestart {status}"), || {
+            agent.condition("FrequentKubeletRestart").filter(|condition| condition.status.as_str() == status)
+        })
+    };
+    wait("False");
+    journal.end(Signal::SIGKILL);
+    let unknown = wait("Unknown");
+    assert_eq!(unknown.reason.as_str(), "JournaldNotRunning", "{}", unknown.message);
+    assert!(unknown.message.contains("systemctl start systemd-journald"), "{}", unknown.message);
+    let doctor = agent.nodewell(&["doctor"]);
+    assert!(doctor.stdout.contains("systemd-journald does not run"), "{}", doctor.stdout);
+    journal.begin();
+    wait("False");
 }
 
 fn one_that_hangs_stops_no_other() {

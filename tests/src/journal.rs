@@ -67,8 +67,18 @@ impl Journal {
 
     /// Ends journald by `signal` and starts another. What is sent in between is refused: no systemd holds the socket.
     pub fn restart(&mut self, signal: Signal) {
+        self.end(signal);
+        self.begin();
+    }
+
+    /// Ends journald by `signal`.
+    pub fn end(&mut self, signal: Signal) {
         self.journald.signal(signal);
         let _ = self.journald.wait();
+    }
+
+    /// Starts another once it has ended.
+    pub fn begin(&mut self) {
         self.journald = journald(&self.namespace, self.dir.path());
         self.wait_listening();
     }

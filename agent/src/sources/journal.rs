@@ -3,6 +3,7 @@
 
 mod directory;
 mod entry;
+mod journald;
 mod numbers;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -20,6 +21,7 @@ use nodewell_time::Backoff;
 use self::{
     directory::{JournalDirectory, Layout},
     entry::{FIELD_LIMIT_BYTES, Taken, show, take},
+    journald::Journald,
 };
 use super::{
     Gap, Sink, Source, SourceState,
@@ -74,6 +76,7 @@ impl Default for JournalOptions {
 pub struct Journal {
     options: JournalOptions,
     directory: JournalDirectory,
+    journald: Journald,
     library: Option<Arc<JournalLibrary>>,
     state: StateReporter,
     backoff: Backoff,
@@ -111,6 +114,7 @@ impl Journal {
     pub fn new(options: JournalOptions) -> Self {
         Self {
             directory: JournalDirectory::new(options.directory.as_deref()),
+            journald: Journald::default(),
             options,
             library: None,
             state: StateReporter::default(),
@@ -316,8 +320,18 @@ impl Journal {
             Woken::Stopped => Ok(()),
             Woken::TimedOut if self.directory.layout() != *layout => Err(FollowError::Moved),
             // Back to the sink: a sign of life.
-            Woken::TimedOut if deadline.is_none() => Ok(()),
+            Woken::TimedOut if deadline.is_none() => {
+                self.look_at_journald(sink);
+                Ok(())
+            }
             Woken::TimedOut | Woken::Ready => self.process(reader, sink),
+        }
+    }
+
+    /// Nothing has come for a while. What can be read is read on, whatever the answer.
+    fn look_at_journald(&mut self, sink: &mut dyn Sink) {
+        if self.options.directory.is_none() {
+            self.state.report(self.journald.look().unwrap_or(SourceState::Running), sink);
         }
     }
 
