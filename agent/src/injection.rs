@@ -106,6 +106,10 @@ fn unfit(rules: &RuleSet, named: &[&Rule], InjectRequest { reason, condition }: 
              on a saved log, and its line written to the log that its rule reads goes the whole way"
         ),
         Some(condition) => format!("no kernel log rule has the reason {reason} for the condition {condition}"),
+        None if named.iter().all(|rule| rule.examples.matches.is_empty()) => format!(
+            "the rule of {reason} has no example of its line, as Node Problem Detector's files have none: \
+             `nodewell import-npd` writes one with each rule, in a rule file it is `matches`"
+        ),
         None => format!("{reason} is not found in the kernel log by one line, so it cannot be injected there"),
     }
 }
@@ -197,6 +201,16 @@ mod tests {
         }
         let error = chosen("KernelOops", Some("DiskUnhealthy")).err().unwrap();
         assert!(error.contains("reasons of DiskUnhealthy that can be: "), "{error}");
+    }
+
+    #[test]
+    fn a_rule_without_an_example_is_no_rule_that_cannot_be_injected() {
+        let mut set = load(&LoadPlan::default()).set;
+        let oops = set.rules.iter_mut().filter(|rule| rule.reason.as_str() == "KernelOops");
+        oops.for_each(|rule| rule.examples.matches.clear());
+        let request = InjectRequest { reason: Name::fixed("KernelOops"), condition: None };
+        let error = choose(&set, &request).err().unwrap();
+        assert!(error.starts_with("the rule of KernelOops has no example of its line, "), "{error}");
     }
 
     /// A daemon forgets most examples, and no rule of the kernel log loses its last one.
