@@ -11,6 +11,7 @@ mod check_process_units;
 mod follow;
 mod gate;
 mod grants;
+mod last_report;
 mod mute;
 mod peer;
 mod permits;
@@ -23,7 +24,6 @@ mod serve;
 mod stream;
 mod tally;
 mod turn_away;
-mod unheard;
 
 #[cfg(test)]
 mod tests;

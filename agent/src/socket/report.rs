@@ -9,9 +9,8 @@ use nodewell_model::{Status, api::AcceptedView, report::Invalid};
 use super::{
     Api, SocketLimits,
     answer::{Answer, Rejection, json},
-    body,
+    body, last_report,
     peer::Peer,
-    unheard,
 };
 use crate::shared_state::Command;
 
@@ -56,8 +55,7 @@ where
     sent.check(limits)?;
     let sender = api.gate.admit(peer, &sent.reports)?;
     let (batch, principal) = (sent.batch, sender.principal.to_string());
-    let known = &api.shared_state.view().daemons;
-    let warning = unheard::warning(known, &sent.reports, &principal).unwrap_or_default();
+    let warning = last_report::warning(&api.shared_state.view(), &sent.reports, &principal).unwrap_or_default();
     let command = |done| Command::Report { reports: sent.reports, sender, done };
     match api.shared_state.ask(command).await {
         Some(Ok(ticket)) => {
