@@ -24,6 +24,9 @@ use crate::{bucket::Rate, runtime::clock};
 /// Where the example in a rejection goes.
 /// A file of its own: dpkg asks about a changed nodewell.toml at each upgrade that has another one.
 const GRANTS: &str = "/etc/nodewell/nodewell.toml.d/grants.toml";
+/// For so long after a start what has ended is no news: an agent that is killed takes its check processes with it, and what
+/// they had sent waits at the socket.
+const LEFTOVERS: Duration = Duration::from_secs(10);
 /// What no `[[grant]]` of the config gives.
 const COUNTING: &str = "devices of the node are counted only by nodewell's own check processes, root and the agent's own \
                         user, because all counts are added up: leave the field `hardware` out";
@@ -37,11 +40,13 @@ pub(super) struct Gate {
     owner: u32,
     rates: Mutex<Rates>,
     account: Mutex<Account>,
+    /// When it was made, since the boot.
+    began: Duration,
 }
 
 impl Gate {
     pub(super) fn new(Access { grants, rate }: Access, owner: u32) -> Self {
-        Self { grants, rate, owner, rates: Mutex::default(), account: Mutex::default() }
+        Self { grants, rate, owner, rates: Mutex::default(), account: Mutex::default(), began: clock::boottime() }
     }
 
     /// Whether `peer` may report now; asked before the body is read.
@@ -136,6 +141,10 @@ impl Gate {
     }
 
     fn note_rejection(&self, who: &Identity, source: &str, why: &str) {
+        if who.has_ended() && clock::boottime() < self.began + LEFTOVERS {
+            tracing::debug!(uid = who.uid(), source, "a report of one that ended with an earlier run of the agent");
+            return;
+        }
         lock(&self.account).add(who, source, why, clock::now());
     }
 }

@@ -196,3 +196,13 @@ fn the_account_names_who_was_rejected_and_why() {
     assert_eq!((views[1].peer.as_str(), views[1].source.as_str(), views[1].count), ("uid 1000", "raid", 3));
     assert_eq!(views[1].why, "may not report condition RaidProblem");
 }
+
+#[test]
+fn what_an_earlier_run_left_at_the_socket_is_no_news() {
+    let (mut gate, _grants) = gate(&[]);
+    assert!(gate.admit(&Peer::ended(990), &report()).is_err(), "it may not report all the same");
+    assert_eq!(gate.rejections(), []);
+    gate.began = gate.began.saturating_sub(LEFTOVERS);
+    assert!(gate.admit(&Peer::ended(990), &report()).is_err());
+    assert_eq!(gate.rejections().len(), 1, "a hook that does not wait for its answer");
+}

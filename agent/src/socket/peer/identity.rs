@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use nodewell_checks::cgroup::CgroupOwner;
 
+use super::GONE;
+
 /// The peer that connected. Only a process that is known to live on the host itself is a user, a group member or a
 /// unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +76,11 @@ impl Identity {
             CgroupOwner::Unknown(why) => Some(format!("its identity is unknown: {why}")),
             CgroupOwner::Unit(_) | CgroupOwner::Host => None,
         }
+    }
+
+    /// Whether it was there when it connected, and no more when it was looked at.
+    pub(in crate::socket) fn has_ended(&self) -> bool {
+        self.owner == GONE
     }
 
     pub(in crate::socket) fn is_shut_out(&self) -> bool {

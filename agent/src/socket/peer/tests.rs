@@ -49,6 +49,10 @@ impl Peer {
         Self::at(CgroupOwner::Container(name.into()), uid)
     }
 
+    pub(in crate::socket) fn ended(uid: u32) -> Arc<Self> {
+        Self::at(GONE, uid)
+    }
+
     pub(in crate::socket) fn at(owner: CgroupOwner, uid: u32) -> Arc<Self> {
         static PIDS: AtomicU32 = AtomicU32::new(1);
         let pid = std::num::NonZeroU32::new(PIDS.fetch_add(1, Ordering::Relaxed));
