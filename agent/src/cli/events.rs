@@ -7,15 +7,18 @@ use std::io::{self, Write};
 use clap::Args;
 use jiff::Timestamp;
 use nodewell_client::Client;
-use nodewell_model::view::EventView;
+use nodewell_model::{Name, view::EventView};
+use nodewell_rules::{explain::nearest_word, load};
 use nodewell_time::age;
 
 use self::filter::Filter;
 use super::{
     error::{CommandError, SOFTWARE, UNAVAILABLE},
+    explain::{Names, names},
     out::Out,
     output::Output,
     render::{EventStyle, Look, event_row},
+    rules::RuleChoice,
 };
 use crate::shared_state::EVENT_LOG_LIMIT;
 
@@ -57,7 +60,7 @@ impl Events {
             return self.follow(client, out).await;
         }
         let kept = self.asked(client, SHOWS).await?;
-        self.warn_of_gap(&kept);
+        self.warn(&kept);
         let events = self.wanted(kept, SHOWS);
         if let Some(form) = self.output.document() {
             return out.document(form, &events);
@@ -72,12 +75,30 @@ impl Events {
         Ok(())
     }
 
-    /// For people: that there is no more of what they asked for. On stderr, where it is no event.
-    fn warn_of_gap(&self, kept: &[EventView]) {
+    /// For people: why there is no more of what they asked for. On stderr, where it is no event.
+    fn warn(&self, kept: &[EventView]) {
         if self.output.document().is_none() {
             // With stderr gone as well, there is nowhere left to write to.
-            self.gap(kept, Timestamp::now()).iter().for_each(|line| drop(writeln!(io::stderr(), "nodewell: {line}")));
+            let lines = self.unknown(kept).into_iter().chain(self.gap(kept, Timestamp::now()));
+            lines.for_each(|line| drop(writeln!(io::stderr(), "nodewell: {line}")));
         }
+    }
+
+    /// For people: names that nothing here has. Daemons on the socket have reasons and conditions of their own.
+    fn unknown(&self, kept: &[EventView]) -> Vec<String> {
+        let absent: Vec<(&str, &Name)> = self.filter.absent_from(kept).collect();
+        if absent.is_empty() {
+            return Vec::new();
+        }
+        let Names { reasons, conditions, .. } = names(&load(&RuleChoice::installed().plan()).set);
+        let line = |(kind, name): (&str, &Name)| {
+            let known = if kind == "reason" { &reasons } else { &conditions };
+            let near = nearest_word(name.as_str(), known.iter().map(Name::as_str));
+            let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+            (!known.contains(name))
+                .then(|| format!("{name} is no {kind} of the catalogue, and no event of a daemon has it{near}"))
+        };
+        absent.into_iter().filter_map(line).collect()
     }
 
     /// What was asked for and is from before all that the agent has. With a number only the newest are wanted.
@@ -120,7 +141,7 @@ impl Events {
     async fn follow(self, client: &Client, out: &mut Out) -> Result<(), CommandError> {
         let old = self.asked(client, FOLLOW_SHOWS).await?;
         let newest = old.last().map_or(0, |event| event.id);
-        self.warn_of_gap(&old);
+        self.warn(&old);
         for event in self.wanted(old, FOLLOW_SHOWS) {
             self.write(&event, out)?;
         }

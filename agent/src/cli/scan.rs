@@ -35,6 +35,9 @@ use super::{
     signals::Signals,
 };
 
+/// What one look cannot know.
+const BESIDE: &str = "an agent runs here; what it has found over time, and what daemons have reported to it, is in \
+                      `nodewell status`";
 const LOOKS_APART: Duration = Duration::from_millis(200);
 
 /// Look at this machine once without an agent that runs all the time, and show what `nodewell status` would.
@@ -87,7 +90,12 @@ impl Scan {
         };
         agent.stop().await;
         match looked? {
-            Ok(view) => self.show(view, &expected, out),
+            Ok(view) => {
+                if client.get::<serde::de::IgnoredAny>("/v1/version").await.is_ok() {
+                    drop(writeln!(io::stderr(), "nodewell: {BESIDE}"));
+                }
+                self.show(view, &expected, out)
+            }
             Err(code) => Ok(ExitCode::from(code)),
         }
     }

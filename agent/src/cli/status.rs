@@ -40,8 +40,9 @@ const WATCH_EVERY: Duration = Duration::from_secs(1);
 True means that the problem is there. Unknown means that no monitor for it can see.
 What is well is one line; --all and -o wide list it, and show hashes of configuration
 and rules: on nodes with one version of nodewell, equal ones are the same. With
---watch -o json each change is one object a line; where no agent answers any more, and where one answers again, is
-a line on stderr each. With --problems -o json `healthy` counts what is left out.
+--watch -o json each change is one object a line; where no agent answers any more,
+and where one answers again, is a line on stderr each. With --problems -o json
+`healthy` counts what is left out.
 
 Exit codes: 0 shown, whatever the conditions are; with --exit-code 0 only if all of
 them are False, 1 if one is True, else 2 if one is Unknown; 69 no agent answers.")]

@@ -41,6 +41,14 @@ impl Filter {
         self.since.is_none() && self.reason.is_empty() && self.condition.is_empty()
     }
 
+    /// Reasons and conditions that none of these events has: nothing is shown of them.
+    pub(super) fn absent_from<'a>(&'a self, kept: &'a [EventView]) -> impl Iterator<Item = (&'static str, &'a Name)> {
+        let reasons = self.reason.iter().filter(|name| kept.iter().all(|event| event.reason != **name));
+        let conditions =
+            self.condition.iter().filter(|name| kept.iter().all(|event| event.condition.as_ref() != Some(*name)));
+        reasons.map(|name| ("reason", name)).chain(conditions.map(|name| ("condition", name)))
+    }
+
     pub(super) fn has_time(&self) -> bool {
         self.since.is_some()
     }

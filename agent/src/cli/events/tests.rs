@@ -79,6 +79,18 @@ fn what_is_asked_for_from_before_the_oldest_event_is_in_the_journal() {
 }
 
 #[test]
+fn a_name_that_nothing_has_is_no_silence() {
+    let kept = [event(7, 3000, "RaidDegraded", Some("RaidProblem"))];
+    let unknown = |words: &[&str]| parsed(words).unwrap().unknown(&kept);
+    let line =
+        "DiskUnhealty is no condition of the catalogue, and no event of a daemon has it; did you mean DiskUnhealthy?";
+    assert_eq!(unknown(&["--condition", "DiskUnhealty", "--reason", "KernelOops"]), [line]);
+    assert!(unknown(&["--reason", "KernelOop"])[0].ends_with("; did you mean KernelOops?"));
+    assert!(unknown(&["--reason", "RaidDegraded", "--condition", "RaidProblem"]).is_empty(), "a daemon's");
+    assert!(unknown(&[]).is_empty());
+}
+
+#[test]
 fn a_time_that_is_none_is_refused_with_what_it_takes() {
     for bad in ["yesterday", "10", "-5m", ""] {
         let error = parsed(&[&format!("--since={bad}")]).unwrap_err().to_string();
