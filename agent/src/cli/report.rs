@@ -43,7 +43,8 @@ the catalogue: declare your own as a [[condition]] in a rule file.
 A condition holds until it is reported false, the daemon says --last, or a
 person clears it; when nothing is heard for a --ttl it is shown as unconfirmed.
 A unit, and a user outside of units, ends only what it reported itself: a --last
-of another one ends nothing, and a warning says so.
+of another one ends nothing, and a warning says so, as of what a --last ends
+beside the subject that it names.
 As JSON and YAML: the agent's answer; as text there is none.
 
 Exit codes: 0 the agent took it; 64 it is not a report; 69 the agent cannot be
