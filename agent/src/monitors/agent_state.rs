@@ -14,7 +14,7 @@ use crate::{
 
 /// Its name among the monitors.
 pub const NAME: &str = "agent-state";
-const CONDITION: &str = "AgentStateUnwritable";
+pub(crate) const CONDITION: &str = "AgentStateUnwritable";
 /// The first look at the file takes milliseconds; one that takes longer than this is reported by the store itself.
 const FIRST_LOOK: Duration = Duration::from_secs(5);
 /// Claims of an earlier run may come out of the file only after the condition was reported as healthy.

@@ -4,9 +4,9 @@ use std::{io, net::SocketAddr, time::Duration};
 
 use nodewell_client::{Client, ClientError};
 use nodewell_model::{
-    BootId,
+    BootId, ConditionStatus,
     api::VersionView,
-    view::{ApiserverState, ApiserverView, DaemonState, DaemonView, NodeView},
+    view::{ApiserverState, ApiserverView, ConditionView, DaemonState, DaemonView, NodeView},
 };
 use nodewell_tls::{ServerError, ServerFiles};
 use tokio::{
@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use super::{check::Check, check_processes};
-use crate::{config::Config, runtime::clock};
+use crate::{config::Config, monitors::agent_state, runtime::clock};
 
 const METRICS_TIMEOUT: Duration = Duration::from_secs(3);
 /// Far more than the page has.
@@ -35,6 +35,7 @@ pub(super) async fn examine(client: &Client, config: &Config) -> Vec<Check> {
             checks.extend(view.daemons.iter().map(daemon));
             checks.extend(check_processes::missing(&view.daemons, config));
             checks.push(delivery(&view.apiserver));
+            checks.extend(view.conditions.iter().filter_map(|condition| unsaved(condition)));
         }
         Err(error) => checks.push(Check::fail("agent's account", error.to_string(), "see: journalctl -u nodewell")),
     }
@@ -99,6 +100,15 @@ fn daemon(daemon: &DaemonView) -> Check {
 
 fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// What it knows may be lost with it.
+fn unsaved(condition: &ConditionView) -> Option<Check> {
+    let is_of_state = condition.condition.as_str() == agent_state::CONDITION;
+    (is_of_state && condition.status == ConditionStatus::True).then(|| {
+        let detail = format!("{}: {}", condition.reason, condition.message);
+        Check::warn("agent's state", detail, format!("see: nodewell explain {}", condition.reason))
+    })
 }
 
 fn delivery(view: &ApiserverView) -> Check {
@@ -176,6 +186,8 @@ async fn page(address: SocketAddr) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use nodewell_model::Name;
+
     use super::*;
     use crate::{
         cli::doctor::check::CheckVerdict,
@@ -204,6 +216,22 @@ mod tests {
         for (theirs, ours) in [("1", Some("1")), ("", Some("1")), ("1", None)] {
             assert!(boot_of(&agent(boot(theirs)), ours.and_then(boot)).is_none(), "{theirs:?} {ours:?}");
         }
+    }
+
+    #[test]
+    fn a_state_that_cannot_be_saved_is_a_warning() {
+        let view = |condition: &str, status| ConditionView {
+            condition: Name::new(condition).unwrap(),
+            status,
+            reason: Name::fixed("StateDiskFull"),
+            message: "the disk is full".to_owned(),
+            transition: jiff::Timestamp::UNIX_EPOCH,
+            problems: Vec::new(),
+        };
+        let check = unsaved(&view("AgentStateUnwritable", ConditionStatus::True)).unwrap();
+        assert_eq!((check.verdict, check.detail.as_str()), (CheckVerdict::Warn, "StateDiskFull: the disk is full"));
+        assert!(unsaved(&view("AgentStateUnwritable", ConditionStatus::False)).is_none());
+        assert!(unsaved(&view("DiskUnhealthy", ConditionStatus::True)).is_none());
     }
 
     #[test]

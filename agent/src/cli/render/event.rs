@@ -38,7 +38,8 @@ fn row(event: &EventView, style: EventStyle, look: &Look, zone: &TimeZone) -> St
         look.paint(colour(event.severity), &format!("{:<8}", event.severity)),
         event.reason,
         pad(&one_line(event.subject.as_deref().unwrap_or("-")), 12),
-        format!("{}{}", look.sign("×", "x"), event.count),
+        // One is what it looks like: what it began may have come again since, and has its own count.
+        if event.count > 1 { format!("{}{}", look.sign("×", "x"), event.count) } else { String::new() },
     );
     format!("{head}{test}{}", one_line(&event.message)).trim_end().to_owned()
 }
@@ -101,10 +102,11 @@ mod tests {
         );
         event.subject = None;
         event.test = true;
+        event.count = 1;
         let ascii = Look { unicode: false, ..Look::PLAIN };
         assert_eq!(
             row(&event, EventStyle::Time, &ascii, &TimeZone::UTC),
-            "2026-11-21T02:00:00+00:00  error     Ext4Error             -             x3     [test] EXT4-fs error (device sda1)"
+            "2026-11-21T02:00:00+00:00  error     Ext4Error             -                    [test] EXT4-fs error (device sda1)"
         );
     }
 
