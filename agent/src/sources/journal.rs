@@ -21,7 +21,7 @@ use nodewell_time::Backoff;
 use self::{
     directory::{JournalDirectory, Layout},
     entry::{FIELD_LIMIT_BYTES, Taken, show, take},
-    journald::Journald,
+    journald::{Journald, Seen},
 };
 use super::{
     Gap, Sink, Source, SourceState,
@@ -32,6 +32,10 @@ use crate::runtime::{Stop, clock};
 /// How often it is looked whether the journal has moved (from /run to /var, or to a new machine id): libsystemd only
 /// watches the directories that were there when it opened.
 const LAYOUT_CHECK: Duration = Duration::from_secs(30);
+/// How often it is looked whether journald runs; less than the other, with which it wakes.
+const JOURNALD_LOOK: Duration = Duration::from_secs(25);
+/// Between two looks at the start.
+const ABOUT_TO_START: Duration = Duration::from_secs(1);
 /// So many entries before the first new one are shown, for rules that look back; none looks further.
 const SHOWN_BEFORE: usize = 64;
 
@@ -77,6 +81,8 @@ pub struct Journal {
     options: JournalOptions,
     directory: JournalDirectory,
     journald: Journald,
+    /// When journald was last looked for.
+    looked: Duration,
     library: Option<Arc<JournalLibrary>>,
     state: StateReporter,
     backoff: Backoff,
@@ -115,6 +121,7 @@ impl Journal {
         Self {
             directory: JournalDirectory::new(options.directory.as_deref()),
             journald: Journald::default(),
+            looked: Duration::ZERO,
             options,
             library: None,
             state: StateReporter::default(),
@@ -135,7 +142,7 @@ impl Journal {
         self.last = None;
         self.go_to_start(&mut reader, sink)?;
         self.has_shown = true;
-        self.state.report(SourceState::Running, sink);
+        self.report_start(sink, stop);
         while !stop.is_set() {
             if reader.step()? {
                 self.take(&mut reader, sink);
@@ -321,17 +328,44 @@ impl Journal {
             Woken::TimedOut if self.directory.layout() != *layout => Err(FollowError::Moved),
             // Back to the sink: a sign of life.
             Woken::TimedOut if deadline.is_none() => {
-                self.look_at_journald(sink);
+                self.follow_journald(sink);
                 Ok(())
             }
-            Woken::TimedOut | Woken::Ready => self.process(reader, sink),
+            Woken::TimedOut | Woken::Ready => {
+                self.follow_journald(sink);
+                self.process(reader, sink)
+            }
         }
     }
 
-    /// Nothing has come for a while. What can be read is read on, whatever the answer.
-    fn look_at_journald(&mut self, sink: &mut dyn Sink) {
-        if self.options.directory.is_none() {
-            self.state.report(self.journald.look().unwrap_or(SourceState::Running), sink);
+    /// That it can be read, unless nothing writes it: one that may be about to start is asked again.
+    fn report_start(&mut self, sink: &mut dyn Sink, stop: &Stop) {
+        let mut state = SourceState::Running;
+        while self.options.directory.is_none() && !stop.is_set() {
+            match self.journald.look() {
+                Seen::Doubtful => _ = wait(stop, &[], Some(ABOUT_TO_START)),
+                Seen::Gone(gone) => {
+                    state = gone;
+                    break;
+                }
+                Seen::Listens | Seen::Nothing => break,
+            }
+        }
+        self.looked = clock::monotonic();
+        self.state.report(state, sink);
+    }
+
+    /// By the clock, however busy the journal is. What can be read is read on, whatever the answer.
+    fn follow_journald(&mut self, sink: &mut dyn Sink) {
+        let now = clock::monotonic();
+        if self.options.directory.is_some() || now < self.looked + JOURNALD_LOOK {
+            return;
+        }
+        self.looked = now;
+        match self.journald.look() {
+            Seen::Listens => self.state.report(SourceState::Running, sink),
+            Seen::Gone(gone) => self.state.report(gone, sink),
+            Seen::Doubtful | Seen::Nothing => {}
         }
     }
 

@@ -1,7 +1,8 @@
-//! Whether anything writes the journal: its files can be read, and nothing new comes, when journald is gone.
+//! Whether anything writes the journal: its files can be read, and nothing new comes, when journald is gone. One that hangs
+//! is not seen here: its socket listens.
 
 use std::{
-    io::ErrorKind,
+    io::{self, ErrorKind},
     os::unix::net::UnixDatagram,
     path::{Path, PathBuf},
 };
@@ -14,12 +15,24 @@ const SOCKET: &str = "/run/systemd/journal/socket";
 /// So many looks in a row that find it closed: one may fall between a stop and a start.
 const LOOKS: u32 = 2;
 
-/// Looks at the system's own journald.
+/// The system's own journald.
 #[derive(Debug)]
 pub(super) struct Journald {
     socket: PathBuf,
-    /// Looks in a row that found nothing.
-    missed: u32,
+    /// Looks in a row that found it closed.
+    refused: u32,
+}
+
+/// What a look has shown.
+#[derive(Debug, PartialEq)]
+pub(super) enum Seen {
+    Listens,
+    /// One look found it closed.
+    Doubtful,
+    /// Nothing new can come.
+    Gone(SourceState),
+    /// No more than before: there is no such folder, as in a container, or no answer to be had.
+    Nothing,
 }
 
 impl Default for Journald {
@@ -30,56 +43,68 @@ impl Default for Journald {
 
 impl Journald {
     fn at(socket: &Path) -> Self {
-        Self { socket: socket.to_owned(), missed: 0 }
+        Self { socket: socket.to_owned(), refused: 0 }
     }
 
-    /// That nothing new can come, once it is certain.
-    pub(super) fn look(&mut self) -> Option<SourceState> {
-        let Some(error) = self.refusal() else {
-            self.missed = 0;
-            return None;
-        };
-        self.missed = self.missed.saturating_add(1);
-        let args: [(&str, &dyn std::fmt::Display); 2] = [("socket", &self.socket.display()), ("error", &error)];
-        (self.missed >= LOOKS).then(|| SourceState::blind("JournaldNotRunning", &args))
-    }
-
-    /// Why nothing can be sent there. Where the folder is missing it is another's journal, in a container: nothing is
-    /// known.
-    fn refusal(&self) -> Option<std::io::Error> {
-        let error = UnixDatagram::unbound().and_then(|socket| socket.connect(&self.socket)).err()?;
-        let is_there = || self.socket.parent().is_some_and(Path::is_dir);
-        match error.kind() {
-            ErrorKind::ConnectionRefused => Some(error),
-            ErrorKind::NotFound if is_there() => Some(error),
-            _ => None,
+    pub(super) fn look(&mut self) -> Seen {
+        match UnixDatagram::unbound().and_then(|socket| socket.connect(&self.socket)) {
+            Ok(()) => {
+                self.refused = 0;
+                Seen::Listens
+            }
+            Err(error) if self.is_refusal(&error) => {
+                self.refused = self.refused.saturating_add(1);
+                if self.refused < LOOKS { Seen::Doubtful } else { Seen::Gone(self.gone(&error)) }
+            }
+            Err(_) => Seen::Nothing,
         }
+    }
+
+    fn is_refusal(&self, error: &io::Error) -> bool {
+        match error.kind() {
+            ErrorKind::ConnectionRefused => true,
+            ErrorKind::NotFound => self.socket.parent().is_some_and(Path::is_dir),
+            _ => false,
+        }
+    }
+
+    fn gone(&self, error: &io::Error) -> SourceState {
+        SourceState::blind("JournaldNotRunning", &[("socket", &self.socket.display()), ("error", error)])
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, os::unix::net::UnixListener};
 
     use super::*;
 
     #[test]
-    fn only_one_that_is_gone_for_two_looks_is_reported() {
+    fn only_one_that_is_gone_for_two_looks_is_gone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal/socket");
         let mut journald = Journald::at(&path);
-        assert_eq!([journald.look(), journald.look()], [None, None], "a container has no such folder");
+        assert_eq!(
+            [journald.look(), journald.look()],
+            [Seen::Nothing, Seen::Nothing],
+            "a container has no such folder"
+        );
         fs::create_dir(path.parent().unwrap()).unwrap();
         let listens = UnixDatagram::bind(&path).unwrap();
-        assert_eq!([journald.look(), journald.look()], [None, None]);
+        assert_eq!(journald.look(), Seen::Listens);
         drop(listens);
-        assert_eq!(journald.look(), None, "it may be about to start");
-        let Some(SourceState::Blind { reason, message }) = journald.look() else { panic!("it is gone") };
+        assert_eq!(journald.look(), Seen::Doubtful, "it may be about to start");
+        let Seen::Gone(SourceState::Blind { reason, message }) = journald.look() else { panic!("it is gone") };
         assert_eq!(reason.as_str(), "JournaldNotRunning");
         assert!(message.contains("journal/socket: Connection refused"), "{message}");
         fs::remove_file(&path).unwrap();
-        assert!(journald.look().is_some());
+        assert!(matches!(journald.look(), Seen::Gone(_)));
+        let other = UnixListener::bind(&path).unwrap();
+        assert_eq!(journald.look(), Seen::Nothing, "of another kind: no answer, and it is as it was");
+        drop(other);
+        fs::remove_file(&path).unwrap();
+        assert!(matches!(journald.look(), Seen::Gone(_)));
         let _listens = UnixDatagram::bind(&path).unwrap();
-        assert_eq!(journald.look(), None);
+        assert_eq!(journald.look(), Seen::Listens);
     }
 }
