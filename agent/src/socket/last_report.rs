@@ -2,7 +2,7 @@
 //! reported by another user or unit; and more than it names where the daemon has reported that, too.
 
 use nodewell_model::{
-    Name, Status, text,
+    ConditionStatus, Name, Status, text,
     view::{DaemonState, DaemonView, NodeView, ProblemView},
 };
 
@@ -14,22 +14,28 @@ const NAMED: usize = 4;
 /// What to warn of these reports of `principal`, before they are taken.
 pub(super) fn warning(view: &NodeView, reports: &[Status], principal: &str) -> Option<String> {
     ends_nothing(&view.daemons, reports, principal)
-        .or_else(|| reports.iter().find_map(|report| ends_more(view, report, principal)))
+        .or_else(|| reports.iter().find_map(|report| ends_more(view, report, reports, principal)))
 }
 
-/// If a report that names a subject is the last: the daemon's other problems, which end with it.
-fn ends_more(view: &NodeView, report: &Status, principal: &str) -> Option<String> {
-    if !report.last || report.conditions.is_empty() {
+/// If a report that names a subject is the last of `reports`: problems that none of them names, which end with it. A full
+/// one means all that it leaves out.
+fn ends_more(view: &NodeView, last: &Status, reports: &[Status], principal: &str) -> Option<String> {
+    if !last.last || last.full || last.conditions.is_empty() {
         return None;
     }
-    let name = format!("{}@{principal}", report.source);
-    let is_of_it = |problem: &ProblemView| problem.source.split(", ").any(|claimant| claimant == name);
+    let name = format!("{}@{principal}", last.source);
+    let of_source = || reports.iter().filter(|report| report.source == last.source);
     let is_named = |condition: &Name, subject: Option<&str>| {
-        report.conditions.iter().any(|one| one.condition == *condition && one.subject.as_deref() == subject)
+        of_source().flat_map(|report| &report.conditions).any(|one| {
+            // Without a subject it ends them all.
+            let is_of_all = one.subject.is_none() && one.status == ConditionStatus::False;
+            one.condition == *condition && (is_of_all || one.subject.as_deref() == subject)
+        })
     };
     let mut others: Vec<String> = Vec::new();
     for view in &view.conditions {
-        let of_it = view.problems.iter().filter(|problem| is_of_it(problem));
+        // One that another claims, too, stays.
+        let of_it = view.problems.iter().filter(|problem| problem.source == name);
         let unnamed = of_it.filter(|problem| !is_named(&view.condition, problem.subject.as_deref()));
         others.extend(unnamed.map(|problem| whole(&view.condition, problem)));
     }
@@ -131,25 +137,35 @@ mod tests {
             json!({"type": condition, "status": "True", "reason": "R", "message": "m",
                 "transition": "2026-01-01T00:00:00Z", "problems": problems})
         };
-        let disks =
-            [problem("RaidDegraded", "md0", "raid@root"), problem("RaidDegraded", "md7", "smartd@root, raid@root")];
+        let disks = [
+            problem("RaidDegraded", "md0", "raid@root"),
+            problem("RaidDegraded", "md7", "raid@root"),
+            problem("RaidDegraded", "md8", "smartd@root, raid@root"),
+        ];
         let memory = [problem("DimmBad", "A1", "raid@root"), problem("DimmBad", "A2", "raid@uid:7")];
         let mut view = (*crate::shared_state::SharedState::new("w1").0.view()).clone();
         view.conditions = [condition("DiskUnhealthy", &disks), condition("MemoryUnhealthy", &memory)]
             .map(|one| std::sync::Arc::new(serde_json::from_value(one).unwrap()))
             .to_vec();
-        let report = |last: bool| {
-            let healthy = json!({"type": "DiskUnhealthy", "status": "False", "subject": "md0", "reason": "Whole", "message": "",
+        let report = |last: bool, subject: &str| -> Status {
+            let mut healthy = json!({"type": "DiskUnhealthy", "status": "False", "reason": "Whole", "message": "",
                 "transition": "2026-01-01T00:00:00Z"});
-            let report: Status =
-                serde_json::from_value(json!({"source": "raid", "last": last, "conditions": [healthy]})).unwrap();
-            report
+            if !subject.is_empty() {
+                healthy["subject"] = subject.into();
+            }
+            serde_json::from_value(json!({"source": "raid", "last": last, "conditions": [healthy]})).unwrap()
         };
-        let expected = "the last report of raid@root ends all that it has reported, too: DiskUnhealthy (RaidDegraded on \
-                        md7), MemoryUnhealthy (DimmBad on A1)";
-        assert_eq!(ends_more(&view, &report(true), "root").as_deref(), Some(expected));
-        assert_eq!(ends_more(&view, &report(false), "root"), None);
-        assert_eq!(ends_more(&view, &report(true), "uid:8"), None);
-        assert_eq!(ends_more(&view, &last("raid"), "root"), None, "all of it is meant");
+        let ends = |reports: &[Status], principal| ends_more(&view, reports.last().unwrap(), reports, principal);
+        let all = "the last report of raid@root ends all that it has reported, too: ";
+        let expected = format!("{all}DiskUnhealthy (RaidDegraded on md7), MemoryUnhealthy (DimmBad on A1)");
+        let of_md0 = report(true, "md0");
+        assert_eq!(ends(std::slice::from_ref(&of_md0), "root"), Some(expected));
+        let expected = format!("{all}MemoryUnhealthy (DimmBad on A1)");
+        assert_eq!(ends(&[report(true, "")], "root").as_ref(), Some(&expected), "without a subject it ends them all");
+        assert_eq!(ends(&[report(false, "md7"), of_md0.clone()], "root"), Some(expected), "one before it in the batch");
+        assert_eq!(ends(&[report(false, "md0")], "root"), None);
+        assert_eq!(ends(std::slice::from_ref(&of_md0), "uid:8"), None);
+        assert_eq!(ends(&[last("raid")], "root"), None, "all of it is meant");
+        assert_eq!(ends(&[Status { full: true, ..of_md0 }], "root"), None, "it is all there is");
     }
 }
