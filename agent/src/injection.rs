@@ -105,13 +105,20 @@ fn unfit(rules: &RuleSet, named: &[&Rule], InjectRequest { reason, condition }: 
             "inject is only for rules of the kernel log, and {reason} is found elsewhere: `nodewell replay` tries it \
              on a saved log, and its line written to the log that its rule reads goes the whole way"
         ),
-        Some(condition) => format!("no kernel log rule has the reason {reason} for the condition {condition}"),
-        None if named.iter().all(|rule| rule.examples.matches.is_empty()) => format!(
+        _ if has_no_example(rules, named, condition.as_ref()) => format!(
             "the rule of {reason} has no example of its line, as Node Problem Detector's files have none: \
              `nodewell import-npd` writes one with each rule, in a rule file it is `matches`"
         ),
+        Some(condition) => format!("no kernel log rule has the reason {reason} for the condition {condition}"),
         None => format!("{reason} is not found in the kernel log by one line, so it cannot be injected there"),
     }
+}
+
+/// Whether there are rules of the kernel log that would do, if one could write their lines.
+fn has_no_example(rules: &RuleSet, named: &[&Rule], condition: Option<&Name>) -> bool {
+    let from_kernel = named.iter().filter(|rule| rules.readers.get(rule.reader) == Some(&Reader::Kmsg));
+    let mut fitting = from_kernel.filter(|rule| condition.is_none() || rule.condition.as_ref() == condition).peekable();
+    fitting.peek().is_some() && fitting.all(|rule| rule.examples.matches.is_empty())
 }
 
 /// What can be injected: those of `condition`, if there are any.
@@ -208,9 +215,14 @@ mod tests {
         let mut set = load(&LoadPlan::default()).set;
         let oops = set.rules.iter_mut().filter(|rule| rule.reason.as_str() == "KernelOops");
         oops.for_each(|rule| rule.examples.matches.clear());
-        let request = InjectRequest { reason: Name::fixed("KernelOops"), condition: None };
-        let error = choose(&set, &request).err().unwrap();
-        assert!(error.starts_with("the rule of KernelOops has no example of its line, "), "{error}");
+        for condition in [None, Some(Name::fixed("KernelUnhealthy"))] {
+            let request = InjectRequest { reason: Name::fixed("KernelOops"), condition };
+            let error = choose(&set, &request).err().unwrap();
+            assert!(error.starts_with("the rule of KernelOops has no example of its line, "), "{error}");
+        }
+        let request =
+            InjectRequest { reason: Name::fixed("KernelOops"), condition: Some(Name::fixed("DiskUnhealthy")) };
+        assert!(choose(&set, &request).err().unwrap().starts_with("no kernel log rule has"));
     }
 
     /// A daemon forgets most examples, and no rule of the kernel log loses its last one.

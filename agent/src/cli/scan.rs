@@ -38,6 +38,8 @@ use super::{
 /// What one look cannot know.
 const BESIDE: &str = "an agent runs here; what it has found over time, and what daemons have reported to it, is in \
                       `nodewell status`";
+/// Of an agent that hangs no answer is waited for.
+const BESIDE_ANSWERS: Duration = Duration::from_secs(1);
 const LOOKS_APART: Duration = Duration::from_millis(200);
 
 /// Look at this machine once without an agent that runs all the time, and show what `nodewell status` would.
@@ -83,6 +85,8 @@ impl Scan {
         // From before there is something to stop.
         let mut signals = Signals::new()?;
         let expected = Expected::new(self.config.as_deref(), client.path());
+        let running = Client::new(client.path()).with_timeout(BESIDE_ANSWERS);
+        let is_beside = running.get::<serde::de::IgnoredAny>("/v1/version").await.is_ok();
         let mut agent = ScanAgent::start(self.config.as_deref(), client.path())?;
         let looked = select! {
             looked = self.look(&mut agent, &expected) => looked.map(Ok),
@@ -91,7 +95,7 @@ impl Scan {
         agent.stop().await;
         match looked? {
             Ok(view) => {
-                if client.get::<serde::de::IgnoredAny>("/v1/version").await.is_ok() {
+                if is_beside {
                     drop(writeln!(io::stderr(), "nodewell: {BESIDE}"));
                 }
                 self.show(view, &expected, out)

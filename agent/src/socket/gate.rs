@@ -67,7 +67,9 @@ impl Gate {
         let grants = self.grants.borrow();
         let rights = grants.of(who, self.owner);
         if let Some(why) = who.shut_out() {
-            self.note_rejection(who, source, &why);
+            if !self.is_leftover(who) {
+                self.note_rejection(who, source, &why);
+            }
             return Err(forbidden(format!("{why}; only the host's own units, users and groups may report")));
         }
         let missing = rights.missing(reports);
@@ -140,11 +142,12 @@ impl Gate {
         Err(forbidden(error))
     }
 
+    /// Whether it may be a report that waited at the socket while the agent was away.
+    fn is_leftover(&self, who: &Identity) -> bool {
+        who.has_ended() && clock::boottime() < self.began + LEFTOVERS
+    }
+
     fn note_rejection(&self, who: &Identity, source: &str, why: &str) {
-        if who.has_ended() && clock::boottime() < self.began + LEFTOVERS {
-            tracing::debug!(uid = who.uid(), source, "a report of one that ended with an earlier run of the agent");
-            return;
-        }
         lock(&self.account).add(who, source, why, clock::now());
     }
 }

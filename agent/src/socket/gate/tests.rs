@@ -202,7 +202,9 @@ fn what_an_earlier_run_left_at_the_socket_is_no_news() {
     let (mut gate, _grants) = gate(&[]);
     assert!(gate.admit(&Peer::ended(990), &report()).is_err(), "it may not report all the same");
     assert_eq!(gate.rejections(), []);
+    assert!(gate.may_inject(&Peer::ended(7)).is_err());
+    assert_eq!(gate.rejections().len(), 1, "no check process asks for that");
     gate.began = gate.began.saturating_sub(LEFTOVERS);
     assert!(gate.admit(&Peer::ended(990), &report()).is_err());
-    assert_eq!(gate.rejections().len(), 1, "a hook that does not wait for its answer");
+    assert_eq!(gate.rejections().len(), 2, "a hook that does not wait for its answer");
 }
