@@ -14,7 +14,7 @@ use crate::{
     monitors::ledger_sender::Report,
     runtime::clock,
     shared_state::{Affected, Command, SharedState},
-    store::Ticket,
+    store::{NEVER, Ticket},
 };
 
 /// How many reports are received before the account is published: a flood costs one publication each so many.
@@ -63,6 +63,10 @@ enum Answer {
 }
 
 impl Answer {
+    fn is_of_an_end(&self) -> bool {
+        matches!(self, Self::Clear { .. } | Self::Forget { .. })
+    }
+
     /// A client that went away meanwhile has done what it asked for all the same.
     fn give(self, ticket: Ticket) {
         let affected = |problems| Affected { problems, ticket };
@@ -255,7 +259,12 @@ impl LedgerTask {
             self.shared_state.count(self.ledger.counters());
             self.published = Some(version);
         }
-        self.answers.drain(..).for_each(|answer| answer.give(ticket));
+        // An earlier run's problems may come yet, and what was to end among them.
+        let of_an_end = if self.persistence.awaits_rows() { NEVER } else { ticket };
+        self.answers.drain(..).for_each(|answer| {
+            let ticket = if answer.is_of_an_end() { of_an_end } else { ticket };
+            answer.give(ticket);
+        });
     }
 
     fn account(&mut self) -> NodeView {

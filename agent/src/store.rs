@@ -51,6 +51,8 @@ pub enum WritePriority {
 
 /// Names a moment of the account: everything put up to it is durable together.
 pub type Ticket = u64;
+/// Of what no commit can promise.
+pub const NEVER: Ticket = Ticket::MAX;
 
 /// How the store is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -96,7 +96,8 @@ pub struct ForgetRequest {
 pub struct ClearedView {
     /// How many problems ended.
     pub cleared: usize,
-    /// Whether it survives a crash of the agent.
+    /// Whether it survives a crash of the agent; one that was not started again after an upgrade does not say so.
+    #[serde(default)]
     pub durable: bool,
     /// Daemons that may never come again and left the condition Unknown: they are waited for no longer. None unless all
     /// of the condition was to end.

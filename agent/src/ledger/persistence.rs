@@ -100,6 +100,11 @@ impl Persistence {
         self.late = Some(Box::pin(async move { store.load_when_opened(&READ).await }));
     }
 
+    /// Whether what an earlier run has left is not known yet.
+    pub(super) fn awaits_rows(&self) -> bool {
+        self.late.is_some()
+    }
+
     /// Notes how far a log was judged.
     pub(super) fn note_cursors(&mut self, log: Arc<str>, cursors: Vec<Origin>) {
         self.moved.insert(Arc::clone(&log));
