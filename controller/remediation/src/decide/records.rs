@@ -224,15 +224,18 @@ fn begin_node_report(name: &str, fence: &NodeFence) -> NodeReport {
     }
 }
 
-/// The step at hand, or that all is taken back.
-fn at_hand(fence: &NodeFence) -> Option<&'static str> {
-    let step = || fence.spec.steps.get(fence.status.policy_step).map(step_name);
+/// The step at hand, or the one behind it if that is done, or that all is taken back.
+pub(super) fn at_hand(fence: &NodeFence) -> Option<&'static str> {
+    let at = |index: usize| fence.spec.steps.get(index).map(step_name);
+    let step = || at(fence.status.policy_step);
     match fence.status.phase {
-        Phase::Pending | Phase::Isolating | Phase::Draining | Phase::Waiting | Phase::AwaitGuards => step(),
+        Phase::Pending | Phase::Isolating | Phase::Draining | Phase::AwaitGuards => step(),
+        // Whether it has helped.
+        Phase::Waiting => at(fence.status.policy_step.saturating_add(1)),
         Phase::KdumpWait | Phase::PoweringOff | Phase::OffConfirmed | Phase::PodsReleased => step(),
-        Phase::PoweringOn | Phase::AwaitReady | Phase::Reaping => step(),
+        Phase::PoweringOn | Phase::Reaping => step(),
         Phase::InDoubt | Phase::Failed | Phase::Quarantined => step(),
-        Phase::Recovering => Some("restore"),
+        Phase::AwaitReady | Phase::Recovering => Some("restore"),
         Phase::Closed => None,
     }
 }
