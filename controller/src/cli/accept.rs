@@ -7,13 +7,13 @@ use std::{
 };
 
 use k8s_openapi::api::core::v1 as core;
-use nodewell_power::native::{NativePower, Preflight};
+use nodewell_power::native::{NativePower, Preflight, logins::HELD_BACK};
 use nodewell_reconcile::{
     cluster::{Configuration, Nodes},
     power::READING_TIMEOUT,
 };
 use nodewell_remediation::{
-    facts::{ConditionStatus, Node},
+    facts::{Condition, ConditionStatus, FENCE_READY, Node},
     method::{KnownConfigMaps, Unpinned},
 };
 use serde_json::json;
@@ -60,11 +60,23 @@ pub(super) async fn run(global: &Global, name: &str) -> Result<(), CommandError>
     let Preflight { status, reason, message } = preflight;
     let answer = format!("{name}: {reason}: {message}");
     if status != ConditionStatus::True {
-        return Err(CommandError::Message(answer));
+        let aside = if message.contains(HELD_BACK) { of_the_controller(&node) } else { String::new() };
+        return Err(CommandError::Message(answer + &aside));
     }
     let answer = answer + &slow.unwrap_or_default();
     let often = power.how_often(&node, config.fencing.preflight_interval).await.map_err(CommandError::Message)?;
     print(&format!("{answer}\n{}", often.iter().map(|line| format!("  {line}\n")).collect::<String>()))
+}
+
+/// Where no login is tried here: a controller that leads tries an account that was changed.
+fn of_the_controller(node: &Node) -> String {
+    let begins = "\n  This command tries no login until then. A controller that leads tries a changed account at its next look; ";
+    match node.conditions.iter().find(|condition| condition.kind == FENCE_READY) {
+        Some(Condition { status: ConditionStatus::True, message, .. }) => {
+            format!("{begins}FenceReady of the Node is True by now: {message}")
+        }
+        _ => format!("{begins}see FenceReady: kubectl describe node {}", node.name),
+    }
 }
 
 /// Reads what is configured for all nodes: two on one plug are found by comparing them.
@@ -148,6 +160,22 @@ mod tests {
             command("ns", &unpinned("outlets=x/1 x/2"), &known),
             r#"kubectl -n ns patch configmap fence-config-n1 --type merge -p '{"data":{"config.properties":"power_management=a\n# don'\''t\noutlets=x/1 x/2\n"}}'"#
         );
+    }
+
+    #[test]
+    fn where_no_login_is_tried_the_leaders_answer_is_shown() {
+        let mut node = Node { name: "n1".into(), ..Node::default() };
+        assert!(of_the_controller(&node).ends_with("see FenceReady: kubectl describe node n1"));
+        let ready = |status| Condition {
+            kind: FENCE_READY.into(),
+            status,
+            message: "it answers".into(),
+            ..Condition::default()
+        };
+        node.conditions = vec![ready(ConditionStatus::True)];
+        assert!(of_the_controller(&node).ends_with("FenceReady of the Node is True by now: it answers"));
+        node.conditions = vec![ready(ConditionStatus::False)];
+        assert!(of_the_controller(&node).contains("kubectl describe node n1"));
     }
 
     #[test]

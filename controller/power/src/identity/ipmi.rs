@@ -102,7 +102,7 @@ fn advice(output: &str) -> &'static str {
     if is_refused(output) {
         "; the BMC does not take the account: look at username, and at the password in the method's Secret"
     } else if output.contains(NO_SESSION) {
-        "; the BMC is not reached, or its password was changed: look at the password in the method's Secret"
+        "; the BMC is not reached, or its password was changed: look at ip, and at the password in the method's Secret"
     } else {
         ""
     }

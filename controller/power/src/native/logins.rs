@@ -28,6 +28,9 @@ use history::History;
 use stamp::Stamp;
 pub use stamp::cut;
 
+/// Every sentence on a login that is not tried has it.
+pub const HELD_BACK: &str = "not to be locked out";
+
 /// A node has fewer methods that log in; a client may have written any number.
 const MOST_CARRIED: usize = 8;
 

@@ -4,6 +4,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use nodewell_remediation::time::Now;
 
+use super::HELD_BACK;
+
 /// BMCs that lock after three within five minutes are the strictest that are known; the third is left to people.
 pub(super) const BUDGET: usize = 2;
 pub(super) const WINDOW: Duration = Duration::from_secs(330);
@@ -74,16 +76,13 @@ impl Recent {
             let is_sure = lately.iter().all(|spent| spent.how == How::Refused);
             let how = if is_sure { "refused" } else { "refused or not answered" };
             let (window, until) = (WINDOW.as_secs(), after(lately[first].at, WINDOW));
-            return Err(format!("{logins} {how} within {window} s; not to be locked out it asks again at {until}"));
+            return Err(format!("{logins} {how} within {window} s; {HELD_BACK} it asks again at {until}"));
         }
         let slow = lately.iter().rev().find(|spent| spent.how == How::Unanswered);
         match slow.filter(|spent| now.moment.since(spent.at.moment) < SLOW) {
             Some(spent) => {
                 let until = after(spent.at, SLOW);
-                Err(format!(
-                    "no answer to the login at {:.0}; not to be locked out it asks again at {until}",
-                    spent.at.wall
-                ))
+                Err(format!("no answer to the login at {:.0}; {HELD_BACK} it asks again at {until}", spent.at.wall))
             }
             None => Ok(()),
         }

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use nodewell_remediation::time::{Moment, Now};
 
 use super::{
-    Account, Asked, Role,
+    Account, Asked, HELD_BACK, Role,
     budget::{How, Recent, Spent, WINDOW},
     groups::Groups,
     stamp::{SpentStamp, Stamp},
@@ -243,7 +243,7 @@ fn seen_at(at: Timestamp, now: Now) -> Now {
 }
 
 fn asks_again(after: Duration) -> String {
-    format!("not to be locked out it asks again after {} s, or at once with another Secret", after.as_secs())
+    format!("{HELD_BACK} it asks again after {} s, or at once with another Secret", after.as_secs())
 }
 
 fn wait(refusals: usize) -> Duration {
