@@ -21,7 +21,7 @@ use nodewell_time::Backoff;
 use self::{
     directory::{JournalDirectory, Layout},
     entry::{FIELD_LIMIT_BYTES, Taken, show, take},
-    journald::{Journald, Seen},
+    journald::Journald,
 };
 use super::{
     Gap, Sink, Source, SourceState,
@@ -32,10 +32,6 @@ use crate::runtime::{Stop, clock};
 /// How often it is looked whether the journal has moved (from /run to /var, or to a new machine id): libsystemd only
 /// watches the directories that were there when it opened.
 const LAYOUT_CHECK: Duration = Duration::from_secs(30);
-/// How often it is looked whether journald runs; less than the other, with which it wakes.
-const JOURNALD_LOOK: Duration = Duration::from_secs(25);
-/// Between two looks at the start.
-const ABOUT_TO_START: Duration = Duration::from_secs(1);
 /// So many entries before the first new one are shown, for rules that look back; none looks further.
 const SHOWN_BEFORE: usize = 64;
 
@@ -80,9 +76,8 @@ impl Default for JournalOptions {
 pub struct Journal {
     options: JournalOptions,
     directory: JournalDirectory,
-    journald: Journald,
-    /// When journald was last looked for.
-    looked: Duration,
+    /// `None`: a directory of its own, which anyone may write.
+    journald: Option<Journald>,
     library: Option<Arc<JournalLibrary>>,
     state: StateReporter,
     backoff: Backoff,
@@ -120,8 +115,7 @@ impl Journal {
     pub fn new(options: JournalOptions) -> Self {
         Self {
             directory: JournalDirectory::new(options.directory.as_deref()),
-            journald: Journald::default(),
-            looked: Duration::ZERO,
+            journald: options.directory.is_none().then(Journald::default),
             options,
             library: None,
             state: StateReporter::default(),
@@ -142,7 +136,8 @@ impl Journal {
         self.last = None;
         self.go_to_start(&mut reader, sink)?;
         self.has_shown = true;
-        self.report_start(sink, stop);
+        let state = self.journald.as_mut().map_or(SourceState::Running, |journald| journald.settled(stop));
+        self.state.report(state, sink);
         while !stop.is_set() {
             if reader.step()? {
                 self.take(&mut reader, sink);
@@ -156,6 +151,7 @@ impl Journal {
             self.compare_boot(&mut reader);
             self.last = reader.cursor().ok().or(self.last.take());
             self.wait(&mut reader, &layout, sink, stop)?;
+            self.follow_journald(sink);
         }
         Ok(())
     }
@@ -327,46 +323,15 @@ impl Journal {
             Woken::Stopped => Ok(()),
             Woken::TimedOut if self.directory.layout() != *layout => Err(FollowError::Moved),
             // Back to the sink: a sign of life.
-            Woken::TimedOut if deadline.is_none() => {
-                self.follow_journald(sink);
-                Ok(())
-            }
-            Woken::TimedOut | Woken::Ready => {
-                self.follow_journald(sink);
-                self.process(reader, sink)
-            }
+            Woken::TimedOut if deadline.is_none() => Ok(()),
+            Woken::TimedOut | Woken::Ready => self.process(reader, sink),
         }
-    }
-
-    /// That it can be read, unless nothing writes it: one that may be about to start is asked again.
-    fn report_start(&mut self, sink: &mut dyn Sink, stop: &Stop) {
-        let mut state = SourceState::Running;
-        while self.options.directory.is_none() && !stop.is_set() {
-            match self.journald.look() {
-                Seen::Doubtful => _ = wait(stop, &[], Some(ABOUT_TO_START)),
-                Seen::Gone(gone) => {
-                    state = gone;
-                    break;
-                }
-                Seen::Listens | Seen::Nothing => break,
-            }
-        }
-        self.looked = clock::monotonic();
-        self.state.report(state, sink);
     }
 
     /// By the clock, however busy the journal is. What can be read is read on, whatever the answer.
     fn follow_journald(&mut self, sink: &mut dyn Sink) {
-        let now = clock::monotonic();
-        if self.options.directory.is_some() || now < self.looked + JOURNALD_LOOK {
-            return;
-        }
-        self.looked = now;
-        match self.journald.look() {
-            Seen::Listens => self.state.report(SourceState::Running, sink),
-            Seen::Gone(gone) => self.state.report(gone, sink),
-            Seen::Doubtful | Seen::Nothing => {}
-        }
+        let looked = self.journald.as_mut().and_then(Journald::look_if_due);
+        looked.into_iter().for_each(|state| self.state.report(state, sink));
     }
 
     fn blind(error: FollowError) -> Option<SourceState> {

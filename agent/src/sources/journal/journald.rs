@@ -5,15 +5,23 @@ use std::{
     io::{self, ErrorKind},
     os::unix::net::UnixDatagram,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
-use crate::sources::SourceState;
+use crate::{
+    runtime::{Stop, clock},
+    sources::{SourceState, wait::wait},
+};
 
 /// Where journald takes what programs send (`systemd-journald.service(8)`). systemd holds it while journald is started
 /// again.
 const SOCKET: &str = "/run/systemd/journal/socket";
 /// So many looks in a row that find it closed: one may fall between a stop and a start.
 const LOOKS: u32 = 2;
+/// A reader of a quiet journal wakes every 30 s.
+const LOOK_EVERY: Duration = Duration::from_secs(25);
+/// Between two looks at the start.
+const ABOUT_TO_START: Duration = Duration::from_secs(1);
 
 /// The system's own journald.
 #[derive(Debug)]
@@ -21,11 +29,13 @@ pub(super) struct Journald {
     socket: PathBuf,
     /// Looks in a row that found it closed.
     refused: u32,
+    /// When it was last looked for, by the monotonic clock.
+    looked: Duration,
 }
 
 /// What a look has shown.
 #[derive(Debug, PartialEq)]
-pub(super) enum Seen {
+enum Seen {
     Listens,
     /// One look found it closed.
     Doubtful,
@@ -43,10 +53,35 @@ impl Default for Journald {
 
 impl Journald {
     fn at(socket: &Path) -> Self {
-        Self { socket: socket.to_owned(), refused: 0 }
+        Self { socket: socket.to_owned(), refused: 0, looked: Duration::ZERO }
     }
 
-    pub(super) fn look(&mut self) -> Seen {
+    /// Before anything is reported: one that may be about to start is asked again.
+    pub(super) fn settled(&mut self, stop: &Stop) -> SourceState {
+        while !stop.is_set() {
+            match self.look() {
+                Seen::Doubtful => _ = wait(stop, &[], Some(ABOUT_TO_START)),
+                Seen::Gone(gone) => return gone,
+                Seen::Listens | Seen::Nothing => break,
+            }
+        }
+        SourceState::Running
+    }
+
+    /// What is certain by now, if it is time to look.
+    pub(super) fn look_if_due(&mut self) -> Option<SourceState> {
+        if clock::monotonic() < self.looked + LOOK_EVERY {
+            return None;
+        }
+        match self.look() {
+            Seen::Listens => Some(SourceState::Running),
+            Seen::Gone(gone) => Some(gone),
+            Seen::Doubtful | Seen::Nothing => None,
+        }
+    }
+
+    fn look(&mut self) -> Seen {
+        self.looked = clock::monotonic();
         match UnixDatagram::unbound().and_then(|socket| socket.connect(&self.socket)) {
             Ok(()) => {
                 self.refused = 0;
